@@ -1,0 +1,1 @@
+"""Pure: no files, clock, environment, processes, sockets or Docker."""

@@ -1,0 +1,257 @@
+"""What was seen on this machine: facts without judgement.
+
+Every value that could not be read is None (or an entry in `problems`), never a guess.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceNode:
+    """A device node as stat(2) told it.
+
+    Attributes:
+        path: Path inside a container, and on an ordinary host ("/dev/kfd").
+        host_path: Path on the host; differs from *path* only under another host root.
+        mode: Permission bits, 0o000 to 0o777.
+        uid: Numeric owner on this host.
+        gid: Numeric group on this host.
+        major: Major number, None when the file is no device.
+        minor: Minor number, None when the file is no device.
+        acl: Whether a POSIX ACL adds rights that mode and owner do not show.
+    """
+
+    path: str
+    host_path: str
+    mode: int
+    uid: int
+    gid: int
+    major: int | None = None
+    minor: int | None = None
+    acl: bool = False
+
+    @property
+    def world_writable(self) -> bool:
+        """Whether everybody may open the node read-write."""
+        return self.mode & 0o006 == 0o006
+
+    @property
+    def group_writable(self) -> bool:
+        """Whether the owning group may open the node read-write."""
+        return self.mode & 0o060 == 0o060
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A KFD io_link or p2p_link to another KFD node.
+
+    Attributes:
+        to_node: KFD node number at the other end.
+        kind: "xgmi", "pcie", or the number that the kernel printed.
+        weight: The kernel's weight, None when absent.
+        peer_to_peer: Whether it came from p2p_links rather than io_links.
+    """
+
+    to_node: int
+    kind: str
+    weight: int | None = None
+    peer_to_peer: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """One GPU node of the KFD topology (in partition mode, one compute partition).
+
+    Attributes:
+        index: Position among KFD GPU nodes: what HIP counts when nothing is hidden.
+        node: KFD node number.
+        permitted: False when the device cgroup hides the node's properties (EPERM).
+        gfx: Target such as "gfx942"; None when unknown.
+        gfx_source: "kfd", or "table" when an old kernel prints none and the device id decides.
+        pci_address: "0000:63:00.0" in lower case; None when unknown.
+        partition: Compute partition number on its GPU; None when not partitioned.
+        render_minor: DRM render minor; None when the kernel names none.
+        render_node: The node of that minor; None when absent.
+        unique_id: 16 hex digits; None when the GPU has none.
+        vram_bytes: Device memory in bytes; on an APU the carve-out.
+        numa_node: NUMA node number; None when unknown.
+        amd_smi_index: Position by PCI address and partition, as amd-smi counts; None when unknown.
+        link_width: PCIe lanes now, and at most.
+        link_speed: PCIe speed in GT/s now, and at most, as the kernel prints it.
+        holders: Process ids that KFD lists as using the GPU.
+    """
+
+    index: int
+    node: int
+    permitted: bool = True
+    gfx: str | None = None
+    gfx_source: Literal["kfd", "table"] | None = None
+    name: str | None = None
+    device_id: str | None = None
+    vendor_id: str | None = None
+    subsystem_id: str | None = None
+    revision: str | None = None
+    pci_address: str | None = None
+    partition: int | None = None
+    compute_partition: str | None = None
+    memory_partition: str | None = None
+    render_minor: int | None = None
+    render_node: DeviceNode | None = None
+    unique_id: str | None = None
+    hive_id: str | None = None
+    kfd_gpu_id: int | None = None
+    vram_bytes: int | None = None
+    compute_units: int | None = None
+    simd_count: int | None = None
+    num_xcc: int | None = None
+    numa_node: int | None = None
+    apu: bool | None = None
+    amd_smi_index: int | None = None
+    xgmi_peers: tuple[int, ...] = ()
+    links: tuple[Link, ...] = ()
+    firmware: tuple[tuple[str, str], ...] = ()
+    vbios: str | None = None
+    link_width: int | None = None
+    link_width_max: int | None = None
+    link_speed: str | None = None
+    link_speed_max: str | None = None
+    holders: tuple[int, ...] = ()
+    skipped_lines: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """A short name for messages: index, gfx and PCI address where known."""
+        partition = "" if self.partition is None else f" partition {self.partition}"
+        return f"GPU {self.index} ({self.gfx or 'gfx unknown'}, {self.pci_address or 'no PCI address'}{partition})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumaNode:
+    """A NUMA node with its processors, in the kernel's list form ("0-15,32-47")."""
+
+    node: int
+    cpus: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathFacts:
+    """A mount source (or any path a profile names), as lstat and stat told it.
+
+    Attributes:
+        path: As asked, absolute.
+        kind: What it is after symlinks; "loop" is a symlink loop, "denied" EACCES on the way.
+        components: Every directory on the way and the path itself, after symlinks: (path, mode, uid, gid).
+        real_path: The path after symlinks; None when it does not resolve.
+    """
+
+    path: str
+    kind: Literal["directory", "file", "socket", "device", "other", "missing", "loop", "denied"]
+    real_path: str | None = None
+    components: tuple[tuple[str, int, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFacts:
+    """One reading of a host.
+
+    Attributes:
+        root: The directory that was read in place of "/".
+        memory_bytes: MemTotal in bytes.
+        driver: amdgpu's version, and whether it is the kernel's own ("in-tree") or a module of
+            AMD's packages ("dkms").
+        kfd: /dev/kfd, None when absent.
+        gpus: In KFD node order.
+        devices: Nodes matched by the profile's own device globs, sorted by path.
+        nvidia: Whether an NVIDIA driver is loaded.
+        memlock_bytes: The caller's hard RLIMIT_MEMLOCK; None is unlimited.
+        problems: What could not be read, one sentence each.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    root: str = "/"
+    hostname: str | None = None
+    kernel: str | None = None
+    architecture: str | None = None
+    os_id: str | None = None
+    os_version: str | None = None
+    os_name: str | None = None
+    cmdline: str | None = None
+    cpu_count: int | None = None
+    memory_bytes: int | None = None
+    numa_nodes: tuple[NumaNode, ...] = ()
+    numa_balancing: bool | None = None
+    driver_version: str | None = None
+    driver_source: Literal["in-tree", "dkms"] | None = None
+    nvidia: bool | None = None
+    kfd: DeviceNode | None = None
+    kfd_topology: bool = False
+    gpus: tuple[Gpu, ...] = ()
+    card_nodes: tuple[DeviceNode, ...] = ()
+    render_nodes: tuple[DeviceNode, ...] = ()
+    devices: tuple[DeviceNode, ...] = ()
+    cgroup_version: int | None = None
+    selinux: Literal["enforcing", "permissive", "disabled"] | None = None
+    apparmor: bool | None = None
+    yama_ptrace_scope: int | None = None
+    memlock_bytes: int | None = None
+    wsl: bool | None = None
+    problems: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineFacts:
+    """What an engine says of itself.
+
+    Attributes:
+        kind: "docker", "podman", or the name in /version.
+        address: The socket or host that answered.
+        api_version: The highest API version it speaks, "1.41".
+        kernel: Its kernel release: another than the host's means another machine or VM.
+        security_options: /info SecurityOptions as strings.
+        default_runtime: "runc", "runsc", …
+        cgroup_version: 1 or 2.
+        cdi_devices: Names that the engine discovered, such as "amd.com/gpu=0".
+        mirrors: Registry mirrors configured in the daemon.
+    """
+
+    kind: str
+    version: str
+    api_version: str
+    address: str
+    kernel: str | None = None
+    operating_system: str | None = None
+    architecture: str | None = None
+    security_options: tuple[str, ...] = ()
+    default_runtime: str | None = None
+    runtimes: tuple[str, ...] = ()
+    cgroup_driver: str | None = None
+    cgroup_version: int | None = None
+    root_directory: str | None = None
+    cdi_spec_dirs: tuple[str, ...] = ()
+    cdi_devices: tuple[str, ...] = ()
+    mirrors: tuple[str, ...] = ()
+    memory_limit: bool = True
+    pids_limit: bool = True
+    swap_limit: bool = True
+
+    @property
+    def rootless(self) -> bool:
+        """Whether the engine runs without root (no device cgroups then)."""
+        return any(option.startswith("name=rootless") for option in self.security_options)
+
+    @property
+    def userns_remap(self) -> bool:
+        """Whether the daemon maps container ids to other host ids."""
+        return any(option.startswith("name=userns") for option in self.security_options)
+
+    @property
+    def seccomp_profile(self) -> str | None:
+        """The default profile: "default"/"builtin" are the engine's own, a path is the site's, None is no seccomp."""
+        for option in self.security_options:
+            if option.startswith("name=seccomp"):
+                parts = dict(part.partition("=")[::2] for part in option.split(","))
+                return parts.get("profile", "default")
+        return None

@@ -1,0 +1,212 @@
+"""The plan: the whole container as a value. Nothing here looks at the host or talks to an engine."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+Role = Literal["workload", "probe"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Grant:
+    """One right beyond the empty container. A plan has no other way to add one.
+
+    Attributes:
+        what: The right in the grant vocabulary: "device:/dev/kfd:rw", "group:992", "mount:/models:ro".
+        reason: Why the job needs it, for people.
+        asked_by: "baseline", "gpu 0000:63:00.0", "profile prod: devices[0]", "command line".
+    """
+
+    what: str
+    reason: str
+    asked_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedImage:
+    """The image as locked, and as found here.
+
+    Attributes:
+        ref: Canonical reference ("docker.io/rocm/pytorch:rocm7.2.4").
+        digest: What the lock pins; None when the image is not locked.
+        image_id: Id of the local image; None when not looked up (offline).
+        source: "registry" or "local" (locked by image id).
+    """
+
+    ref: str
+    digest: str | None = None
+    platform: str = "linux/amd64"
+    image_id: str | None = None
+    source: Literal["registry", "local"] = "registry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class PlannedDevice:
+    """A device node passed in. *permissions* is "r", "rw" or "rwm"."""
+
+    path: str
+    host_path: str
+    permissions: str = "rw"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class PlannedMount:
+    """A bind or volume mount.
+
+    Attributes:
+        kind: "bind" or "volume".
+        target: Path inside.
+        source: Host path, or volume name.
+        selinux: Relabel of a bind: "none", "shared" ("z") or "private" ("Z").
+        cache: Whether it is rocmrun's own cache directory (made when missing).
+    """
+
+    target: str
+    source: str
+    kind: Literal["bind", "volume"] = "bind"
+    read_only: bool = True
+    selinux: Literal["none", "shared", "private"] = "none"
+    cache: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class PlannedTmpfs:
+    """A tmpfs: nosuid and nodev always, noexec unless *executable*; owned by the container's user."""
+
+    target: str
+    size_bytes: int
+    executable: bool = False
+    mode: int = 0o1777
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class PlannedPort:
+    """A published port. *address* is a host address, never implied."""
+
+    address: str
+    host_port: int
+    container_port: int
+    protocol: str = "tcp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class PlannedUlimit:
+    """A ulimit; -1 is unlimited."""
+
+    name: str
+    soft: int
+    hard: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedGpu:
+    """A GPU that the plan passes, as the probe must find it again."""
+
+    index: int
+    gfx: str | None
+    pci_address: str | None
+    partition: int | None
+    render_minor: int
+    unique_id: str | None
+    numa_node: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A right that the usual recipe has and this plan has not, and why."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeSettings:
+    """How the probe runs in this plan's container."""
+
+    level: str = "quick"
+    reuse: str = "boot"
+    python: str = "python3"
+    runtime: str = "torch"
+    image: str = ""
+    timeout_seconds: int = 600
+    accelerator: str = "rocm"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Every right, every setting and every GPU of one container, with the reason for each right.
+
+    Sizes are bytes, times seconds, cpus a count. `env_from` holds names only: values never enter a plan.
+    """
+
+    profile: str
+    image: PlannedImage
+    entrypoint: tuple[str, ...] | None
+    command: tuple[str, ...]
+    workdir: str
+    uid: int
+    gid: int
+    groups: tuple[int, ...]
+    gpus: tuple[PlannedGpu, ...]
+    devices: tuple[PlannedDevice, ...]
+    mounts: tuple[PlannedMount, ...]
+    tmpfs: tuple[PlannedTmpfs, ...]
+    env: tuple[tuple[str, str], ...]
+    env_from: tuple[str, ...]
+    network: str
+    ports: tuple[PlannedPort, ...]
+    hostname: str | None
+    extra_hosts: tuple[str, ...]
+    ipc: str
+    pid: str
+    shm_size_bytes: int
+    memory_bytes: int | None
+    pids: int
+    cpus: float | None
+    cpuset_cpus: str
+    cpuset_mems: str
+    ulimits: tuple[PlannedUlimit, ...]
+    sysctls: tuple[tuple[str, str], ...]
+    cap_add: tuple[str, ...]
+    no_new_privileges: bool
+    seccomp: str | None
+    apparmor: str | None
+    selinux_label: str | None
+    read_only_root: bool
+    masks: bool
+    stop_timeout_seconds: int
+    log_size_bytes: int
+    restart: str
+    grants: tuple[Grant, ...]
+    left_out: tuple[LeftOut, ...]
+    notes: tuple[str, ...]
+    isolation: str
+    probe: ProbeSettings
+    interactive: bool = False
+    tty: bool = False
+    labels: tuple[tuple[str, str], ...] = field(default=())
+
+    @property
+    def user(self) -> str:
+        """The numeric "uid:gid" that the container runs as."""
+        return f"{self.uid}:{self.gid}"
+
+    @property
+    def render_minors(self) -> tuple[int, ...]:
+        """Render minors of the GPUs passed, sorted."""
+        return tuple(sorted(gpu.render_minor for gpu in self.gpus))
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 (hex) of the plan's canonical JSON: equal plans, equal hashes."""
+        return hashlib.sha256(canonical_json(asdict(self)).encode()).hexdigest()
+
+    def with_changes(self, **changes: Any) -> "Plan":
+        """Return a copy with *changes*; for the probe's sibling plan and for tests."""
+        return replace(self, **changes)
+
+
+def canonical_json(value: Any) -> str:
+    """Return JSON with sorted keys and no spare blanks, so that equal values are equal bytes."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)

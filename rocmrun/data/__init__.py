@@ -1,0 +1,1 @@
+"""Package data; each file carries its sources."""

@@ -1,0 +1,323 @@
+"""What goes wrong, told to people and to scripts.
+
+Every failure has a slug (stable, for scripts and docs anchors) and the exit code of its class:
+
+RocmrunError
+├── InputError            2   the input must change
+│   ├── UsageError            usage
+│   ├── ProfileInvalid        profile-invalid
+│   ├── ProfileNotFound       profile-not-found
+│   ├── ParameterMissing      parameter-missing
+│   ├── ReferenceInvalid      reference-invalid
+│   ├── MountSourceInvalid    mount-source
+│   └── ReportUnwritable      report-unwritable
+├── LockError             3   run `rocmrun lock`
+│   ├── LockMissing           lock-missing
+│   ├── LockStale             lock-stale
+│   └── LockUnreadable        lock-unreadable
+├── TagMoved              4   tag-moved
+├── ImageGone             5   image-gone
+├── Unavailable           6   safe to try again
+│   ├── EngineUnreachable     engine-unreachable
+│   ├── EngineDenied          engine-denied
+│   ├── EngineFailed          engine-failed
+│   ├── RegistryUnavailable   registry-unavailable
+│   ├── RegistryDenied        registry-denied
+│   ├── OutOfDisk             out-of-disk
+│   ├── LockBusy              lock-busy
+│   └── PullFailed            pull-failed
+├── NotAsAsked            7   what arrived is not what was asked for
+│   ├── DigestMismatch        digest-mismatch
+│   ├── PlatformMismatch      platform-mismatch
+│   └── ContainerMismatch     container-mismatch
+├── HostNotReady          8   host-not-ready
+│   ├── DevicesMissing        devices-missing
+│   ├── DevicePermission      device-permission
+│   ├── GpuSelection          gpu-selection
+│   ├── GpuBusy               gpu-busy
+│   ├── PortTaken             port-taken
+│   ├── LimitDropped          limit-dropped
+│   └── EngineUnsuitable      engine-unsuitable
+├── ProbeFailed           9   probe-failed
+├── PlanRefused          10   policy
+├── CommandNotFound     127   command-not-found
+├── CommandNotExecutable 126  command-not-executable
+└── Interrupted         130   interrupted
+"""
+
+from typing import ClassVar
+
+
+class RocmrunError(Exception):
+    """A failure with a name, an exit code and, where there is one, the next command to run.
+
+    *details* are further lines of the same failure (several mistakes in one profile, say);
+    they are printed one a line below the message and go into the JSON error as a list.
+    """
+
+    slug: ClassVar[str]
+    exit_code: ClassVar[int]
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, details: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details = details
+
+
+class InputError(RocmrunError):
+    """The input must change."""
+
+    slug, exit_code = "input", 2
+
+
+class UsageError(InputError):
+    """Options contradict each other or a value has the wrong form."""
+
+    slug = "usage"
+
+
+class ProfileInvalid(InputError):
+    """A profile has unknown keys, wrong types or contradictions."""
+
+    slug = "profile-invalid"
+
+
+class ProfileNotFound(InputError):
+    """No profile of that name on the search path."""
+
+    slug = "profile-not-found"
+
+
+class ParameterMissing(InputError):
+    """A profile parameter has neither a default nor a --set."""
+
+    slug = "parameter-missing"
+
+
+class ReferenceInvalid(InputError):
+    """An image reference does not follow the distribution grammar."""
+
+    slug = "reference-invalid"
+
+
+class MountSourceInvalid(InputError):
+    """A mount's source is missing, loops, or is not what its target needs."""
+
+    slug = "mount-source"
+
+
+class ReportUnwritable(InputError):
+    """The report file could not be written."""
+
+    slug = "report-unwritable"
+
+
+class LockError(RocmrunError):
+    """The lock file does not answer for what is asked."""
+
+    slug, exit_code = "lock", 3
+
+
+class LockMissing(LockError):
+    """There is no lock file, or none that holds this image."""
+
+    slug = "lock-missing"
+
+
+class LockStale(LockError):
+    """Profiles and lock file disagree."""
+
+    slug = "lock-stale"
+
+
+class LockUnreadable(LockError):
+    """The lock file is not one: broken TOML, unknown keys, merge markers, a newer version."""
+
+    slug = "lock-unreadable"
+
+
+class TagMoved(RocmrunError):
+    """A tag now names another digest than the locked one."""
+
+    slug, exit_code = "tag-moved", 4
+
+
+class ImageGone(RocmrunError):
+    """The registry (or, with --pull never, this machine) no longer has the image."""
+
+    slug, exit_code = "image-gone", 5
+
+
+class Unavailable(RocmrunError):
+    """Something outside did not answer or refused; safe to try again."""
+
+    slug, exit_code = "unavailable", 6
+
+
+class EngineUnreachable(Unavailable):
+    """No engine answers."""
+
+    slug = "engine-unreachable"
+
+
+class EngineDenied(Unavailable):
+    """The engine's socket may not be opened by this user."""
+
+    slug = "engine-denied"
+
+
+class EngineFailed(Unavailable):
+    """The engine answered with an error that has no name of its own."""
+
+    slug = "engine-failed"
+
+
+class RegistryUnavailable(Unavailable):
+    """A registry is unreachable, too slow, rate limited or broken."""
+
+    slug = "registry-unavailable"
+
+
+class RegistryDenied(Unavailable):
+    """A registry wants a login, or refuses this one."""
+
+    slug = "registry-denied"
+
+
+class OutOfDisk(Unavailable):
+    """The engine's disk is full."""
+
+    slug = "out-of-disk"
+
+
+class LockBusy(Unavailable):
+    """Another process holds the lock file."""
+
+    slug = "lock-busy"
+
+
+class PullFailed(Unavailable):
+    """A pull ended with an error that has no name of its own."""
+
+    slug = "pull-failed"
+
+
+class NotAsAsked(RocmrunError):
+    """What arrived is not what was asked for."""
+
+    slug, exit_code = "not-as-asked", 7
+
+
+class DigestMismatch(NotAsAsked):
+    """The image that arrived is not the locked one."""
+
+    slug = "digest-mismatch"
+
+
+class PlatformMismatch(NotAsAsked):
+    """The image that arrived is for another platform."""
+
+    slug = "platform-mismatch"
+
+
+class ContainerMismatch(NotAsAsked):
+    """The engine recorded a container with more rights than were asked for."""
+
+    slug = "container-mismatch"
+
+
+class HostNotReady(RocmrunError):
+    """The host cannot run this plan as it is."""
+
+    slug, exit_code = "host-not-ready", 8
+
+
+class DevicesMissing(HostNotReady):
+    """A device node that the plan needs does not exist."""
+
+    slug = "devices-missing"
+
+
+class DevicePermission(HostNotReady):
+    """A device node cannot be opened by any group the container may have."""
+
+    slug = "device-permission"
+
+
+class GpuSelection(HostNotReady):
+    """A GPU selector matches nothing here, or more than one thing."""
+
+    slug = "gpu-selection"
+
+
+class GpuBusy(HostNotReady):
+    """A selected GPU is held by another run or process."""
+
+    slug = "gpu-busy"
+
+
+class PortTaken(HostNotReady):
+    """A published port is in use on the host."""
+
+    slug = "port-taken"
+
+
+class LimitDropped(HostNotReady):
+    """The kernel or engine cannot enforce a limit that the plan sets."""
+
+    slug = "limit-dropped"
+
+
+class EngineUnsuitable(HostNotReady):
+    """The engine answers but cannot do the job: too old, another kernel, a foreign runtime."""
+
+    slug = "engine-unsuitable"
+
+
+class ProbeFailed(RocmrunError):
+    """The probe found that work must not start."""
+
+    slug, exit_code = "probe-failed", 9
+
+
+class PlanRefused(RocmrunError):
+    """Policy says no, with the narrower way."""
+
+    slug, exit_code = "policy", 10
+
+
+class CommandNotFound(RocmrunError):
+    """The image has no such command; known before anything started."""
+
+    slug, exit_code = "command-not-found", 127
+
+
+class CommandNotExecutable(RocmrunError):
+    """The command exists in the image but may not be executed."""
+
+    slug, exit_code = "command-not-executable", 126
+
+
+class Interrupted(RocmrunError):
+    """A signal ended rocmrun before the workload ran."""
+
+    slug, exit_code = "interrupted", 130
+
+    def __init__(self, message: str, *, signal_number: int = 2) -> None:
+        super().__init__(message)
+        self.signal_number = signal_number
+
+
+def all_slugs() -> dict[str, int]:
+    """Return slug → exit code for every error class: the one table that docs and tests check."""
+
+    def walk(error: type[RocmrunError]) -> dict[str, int]:
+        found = {error.slug: error.exit_code} if "slug" in vars(error) else {}
+        for child in error.__subclasses__():
+            found |= walk(child)
+        return found
+
+    return walk(RocmrunError) | {"bug": 70}

@@ -1,0 +1,1 @@
+"""The stand-alone script that runs inside the container."""
