@@ -1,0 +1,106 @@
+"""The entry point: runs the command line and turns every failure into one message and one exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from rocmrun.errors import Interrupted, RocmrunError, UsageError
+
+LAUNCH_FAILED = 125
+RELAYED = frozenset({126, 127, 130, 143})
+BUG = 70
+
+
+def main() -> NoReturn:
+    """Run the command line and exit."""
+    try:
+        code = run(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): end as a shell reports SIGPIPE.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 141
+    # Threads that still wait for the engine must not keep a finished command alive.
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line *arguments* and return the exit code."""
+    from rocmrun.cli.main import cli
+    from rocmrun.console.output import report_error
+
+    own = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    as_json = "--json" in own
+    try:
+        result = cli.main(args=list(arguments), prog_name="rocmrun", standalone_mode=False)
+    except RocmrunError as error:
+        if "--traceback" in own:
+            _print_traceback()
+        code = exit_code(error, launching="launch" in own[:4])
+        report_error(error, code=code, as_json=as_json)
+        return code
+    except click.ClickException as error:
+        if not as_json:
+            error.show()
+            return LAUNCH_FAILED if "launch" in own[:4] else error.exit_code
+        report_error(UsageError(error.format_message()), code=error.exit_code, as_json=True)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        report_error(Interrupted("interrupted"), code=130, as_json=as_json)
+        return 130
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001  # anything else is a bug of ours
+        return _report_bug(error, as_json=as_json, show="--traceback" in own)
+    return result if isinstance(result, int) else 0
+
+
+def exit_code(error: RocmrunError, *, launching: bool) -> int:
+    """Return the code for *error*: `launch` says 125 for its own failures, as `docker run` does."""
+    if isinstance(error, Interrupted):
+        return 128 + error.signal_number
+    if launching and error.exit_code not in RELAYED:
+        return LAUNCH_FAILED
+    return error.exit_code
+
+
+def _print_traceback() -> None:
+    import traceback
+
+    traceback.print_exc()
+
+
+def _report_bug(error: Exception, *, as_json: bool, show: bool) -> int:
+    """Say one short line, keep the traceback in a file, and return 70."""
+    import tempfile
+    import traceback
+    from pathlib import Path
+
+    from rocmrun.console.output import report_error
+
+    text = "".join(traceback.format_exception(error))
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "rocmrun"
+    try:
+        state.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix="bug-", suffix=".txt", dir=state)
+    except OSError:
+        handle, name = tempfile.mkstemp(prefix="rocmrun-bug-", suffix=".txt")
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    if show:
+        sys.stderr.write(text)
+    bug = RocmrunError(
+        f"{type(error).__name__}: {error}",
+        hint=f"this is a bug in rocmrun; the traceback is in {name}, please report it",
+    )
+    bug.slug = "bug"  # type: ignore[misc]  # the one failure without a class of its own
+    report_error(bug, code=BUG, as_json=as_json)
+    return BUG
+
+
+if __name__ == "__main__":
+    main()
