@@ -22,6 +22,7 @@ RocmrunError
 │   ├── EngineDenied          engine-denied
 │   ├── EngineFailed          engine-failed
 │   ├── RegistryUnavailable   registry-unavailable
+│   │   └── RateLimited       rate-limited
 │   ├── RegistryDenied        registry-denied
 │   ├── OutOfDisk             out-of-disk
 │   ├── LockBusy              lock-busy
@@ -29,6 +30,7 @@ RocmrunError
 ├── NotAsAsked            7   what arrived is not what was asked for
 │   ├── DigestMismatch        digest-mismatch
 │   ├── PlatformMismatch      platform-mismatch
+│   ├── ManifestUnsupported   manifest-unsupported
 │   └── ContainerMismatch     container-mismatch
 ├── HostNotReady          8   host-not-ready
 │   ├── DevicesMissing        devices-missing
@@ -181,6 +183,12 @@ class RegistryUnavailable(Unavailable):
     slug = "registry-unavailable"
 
 
+class RateLimited(RegistryUnavailable):
+    """A registry has had too many requests: it is not asked again in this run."""
+
+    slug = "rate-limited"
+
+
 class RegistryDenied(Unavailable):
     """A registry wants a login, or refuses this one."""
 
@@ -221,6 +229,12 @@ class PlatformMismatch(NotAsAsked):
     """The image that arrived is for another platform."""
 
     slug = "platform-mismatch"
+
+
+class ManifestUnsupported(NotAsAsked):
+    """A registry answers with a manifest that no current engine can pull by digest."""
+
+    slug = "manifest-unsupported"
 
 
 class ContainerMismatch(NotAsAsked):
