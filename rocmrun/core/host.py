@@ -71,17 +71,26 @@ class Gpu:
         permitted: False when the device cgroup hides the node's properties (EPERM).
         gfx: Target such as "gfx942"; None when unknown.
         gfx_source: "kfd", or "table" when an old kernel prints none and the device id decides.
+        name: KFD's own word ("ip discovery", "vega20"): never a product name.
+        subsystem_id: "0x1002:0x0c34", vendor and device of the board.
         pci_address: "0000:63:00.0" in lower case; None when unknown.
+        domain_known: Whether the kernel printed the PCI domain; else 0000 is an assumption.
         partition: Compute partition number on its GPU; None when not partitioned.
         render_minor: DRM render minor; None when the kernel names none.
         render_node: The node of that minor; None when absent.
         unique_id: 16 hex digits; None when the GPU has none.
         vram_bytes: Device memory in bytes; on an APU the carve-out.
+        kfd_gpu_id: KFD's hash of the GPU, what amd-smi calls kfd_id; not an index.
+        cpu_node: KFD node of the processor that the GPU hangs off; None when unknown.
         numa_node: NUMA node number; None when unknown.
+        apu: Whether processor and GPU share a package and memory; None when the target is not known.
         amd_smi_index: Position by PCI address and partition, as amd-smi counts; None when unknown.
+        firmware: (block, version) pairs such as ("mec", "0x000000b1"), sorted.
+        vbios: The video BIOS version as the driver prints it.
         link_width: PCIe lanes now, and at most.
         link_speed: PCIe speed in GT/s now, and at most, as the kernel prints it.
-        holders: Process ids that KFD lists as using the GPU.
+        holders: Process ids that KFD lists with memory or queues on the GPU.
+        skipped_lines: Lines of the properties file that are no "key number", cut short.
     """
 
     index: int
@@ -95,6 +104,7 @@ class Gpu:
     subsystem_id: str | None = None
     revision: str | None = None
     pci_address: str | None = None
+    domain_known: bool = False
     partition: int | None = None
     compute_partition: str | None = None
     memory_partition: str | None = None
@@ -107,6 +117,7 @@ class Gpu:
     compute_units: int | None = None
     simd_count: int | None = None
     num_xcc: int | None = None
+    cpu_node: int | None = None
     numa_node: int | None = None
     apu: bool | None = None
     amd_smi_index: int | None = None
@@ -137,13 +148,28 @@ class NumaNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PciGpu:
+    """An AMD display or compute device on the PCI bus, whether KFD knows it or not.
+
+    Attributes:
+        driver: What is bound to it: "amdgpu", "vfio-pci", "gim", …; None is nothing.
+    """
+
+    address: str
+    device_id: str
+    driver: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PathFacts:
     """A mount source (or any path a profile names), as lstat and stat told it.
 
     Attributes:
         path: As asked, absolute.
-        kind: What it is after symlinks; "loop" is a symlink loop, "denied" EACCES on the way.
-        components: Every directory on the way and the path itself, after symlinks: (path, mode, uid, gid).
+        kind: What it is after symlinks; "loop" is a symlink loop, "denied" EACCES (or a dead
+            file system) on the way.
+        components: Every directory on the way and the path itself, after symlinks: (path, mode, uid, gid);
+            as far as it exists.
         real_path: The path after symlinks; None when it does not resolve.
     """
 
@@ -163,10 +189,12 @@ class HostFacts:
         driver: amdgpu's version, and whether it is the kernel's own ("in-tree") or a module of
             AMD's packages ("dkms").
         kfd: /dev/kfd, None when absent.
+        kfd_topology: Whether the kernel shows a KFD topology at all.
         gpus: In KFD node order.
+        pci_gpus: Every AMD display or compute device on the PCI bus, sorted by address.
         devices: Nodes matched by the profile's own device globs, sorted by path.
         nvidia: Whether an NVIDIA driver is loaded.
-        memlock_bytes: The caller's hard RLIMIT_MEMLOCK; None is unlimited.
+        memlock_bytes: The caller's hard RLIMIT_MEMLOCK; -1 is unlimited, None unknown (another root).
         problems: What could not be read, one sentence each.
     """
 
@@ -189,6 +217,7 @@ class HostFacts:
     kfd: DeviceNode | None = None
     kfd_topology: bool = False
     gpus: tuple[Gpu, ...] = ()
+    pci_gpus: tuple[PciGpu, ...] = ()
     card_nodes: tuple[DeviceNode, ...] = ()
     render_nodes: tuple[DeviceNode, ...] = ()
     devices: tuple[DeviceNode, ...] = ()

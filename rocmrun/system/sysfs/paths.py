@@ -1,0 +1,90 @@
+"""A path step by step, as the kernel walks it."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Literal
+
+from rocmrun.core.host import PathFacts
+
+Kind = Literal["directory", "file", "socket", "device", "other", "missing", "loop", "denied"]
+
+# The kernel gives up with ELOOP after as many (MAXSYMLINKS).
+_SYMLINK_LIMIT = 40
+_MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
+
+
+def read_path(path: str) -> PathFacts:
+    """Return what *path* is after symlinks, with owner and mode of every directory on the way.
+
+    ".." is followed where symlinks lead, not cut from the text. A relative path starts at the
+    working directory.
+    """
+    asked = str(Path.cwd() / path)
+    walk = _Walk()
+    try:
+        kind = walk.to(asked)
+    except ValueError:  # a null byte
+        kind = "missing"
+    except OSError as error:
+        kind = "missing" if error.errno in _MISSING else "denied"
+    resolved = kind not in ("missing", "loop", "denied")
+    return PathFacts(
+        path=asked,
+        kind=kind,
+        real_path=walk.here if resolved else None,
+        components=tuple(walk.components),
+    )
+
+
+class _Walk:
+    """The way so far: every directory from "/" on, none of them a symlink."""
+
+    def __init__(self) -> None:
+        self.components: list[tuple[str, int, int, int]] = []
+
+    @property
+    def here(self) -> str:
+        """Where the walk stands."""
+        return self.components[-1][0]
+
+    def to(self, path: str) -> Kind:
+        """Walk to *path*, absolute, and return what it is; OSError where the way ends early."""
+        self._enter("/")
+        steps, links = path.split("/")[::-1], 0
+        while steps:
+            step = steps.pop()
+            if step in ("", "."):
+                continue
+            if step == "..":
+                del self.components[max(1, len(self.components) - 1) :]
+                continue
+            place = f"{self.here.rstrip('/')}/{step}"
+            if not self._enter(place):
+                links += 1
+                if links > _SYMLINK_LIMIT:
+                    return "loop"
+                target = str(Path(place).readlink())
+                if target.startswith("/"):
+                    del self.components[1:]
+                steps.extend(target.split("/")[::-1])
+        return _kind(os.lstat(self.here).st_mode)
+
+    def _enter(self, place: str) -> bool:
+        """Add *place* to the way, unless it is a symlink."""
+        facts = os.lstat(place)
+        if stat.S_ISLNK(facts.st_mode):
+            return False
+        self.components.append((place, stat.S_IMODE(facts.st_mode), facts.st_uid, facts.st_gid))
+        return True
+
+
+def _kind(mode: int) -> Kind:
+    if stat.S_ISDIR(mode):
+        return "directory"
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISSOCK(mode):
+        return "socket"
+    return "device" if stat.S_ISCHR(mode) or stat.S_ISBLK(mode) else "other"
