@@ -119,13 +119,14 @@ class PinnedImage(_Entry):
             return self.image_id or ""
         return parse_reference(self.ref).at(self.digest).canonical
 
+    @property
+    def identity(self) -> tuple[str | None, ...]:
+        """What makes it another image. An image id counts only where it is all there is."""
+        return (self.source, self.digest, self.image_id if self.source == "local" else None)
+
     def completed_by(self, other: "PinnedImage") -> "PinnedImage":
         """Return this pin with what only *other*, a pin of the same content, knows."""
-        if (self.digest, self.platform, self.source) != (
-            other.digest,
-            other.platform,
-            other.source,
-        ):
+        if (self.identity, self.platform) != (other.identity, other.platform):
             return self
         missing = {
             name: getattr(other, name)
