@@ -1,0 +1,1678 @@
+#!/usr/bin/env python3
+"""Prove, from inside a container or on bare metal, that every accelerator here computes right.
+
+Stand-alone: Python 3.9 or newer, the standard library and torch. Nothing here may import more.
+
+By hand:        python3 gpu_probe.py --help
+In a container: the source and one line of settings arrive on standard input, so nothing is mounted.
+
+Standard output carries JSON Lines, one object an event: `start`, then one `check` for each thing
+that was tried, then `end`. Everything meant for people goes to standard error.
+
+This process never imports torch. Each device is exercised by a child process that sees only that
+device, so a hang, an abort or a fault of one is that device's result and the others still run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import faulthandler
+import fcntl
+import importlib
+import json
+import math
+import mmap
+import os
+import platform
+import pwd
+import resource
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Callable, Iterable
+
+PROTOCOL_VERSION = 1
+PROBE_VERSION = "0.1.0"
+
+LEVELS = ("quick", "standard", "full")
+ACCELERATORS = ("rocm", "cuda", "cpu")
+STATUSES = ("pass", "degraded", "fail", "skipped")
+
+# Seconds that one stage of one child may take. A cold import of torch from a slow disk takes minutes.
+TIMEOUTS = {"environment": 30, "import": 240, "build": 60, "device": 120, "collectives": 90}
+DEVICE_SECONDS = {"quick": 120, "standard": 300, "full": 600}
+
+# Square matrices: a CPU needs about a second for all three formats, a GPU far less than its import.
+SIZES = {
+    "cpu": {"quick": 256, "standard": 512, "full": 1024},
+    "gpu": {"quick": 2048, "standard": 4096, "full": 8192},
+}
+# Every kernel computes its result in tiles of 64 rows or more, so one row in 64 touches them all.
+SAMPLE_EVERY = 64
+COLLECTIVE_ELEMENTS = 1 << 20
+UNIQUE_ID_DIGITS = 16
+
+# A rough figure of the host memory that one process with a GPU runtime needs; it only sizes waves.
+MEMORY_PER_CHILD = 2 << 30
+MAX_WAVE = 16
+
+GRACE_SECONDS = 3  # between a child's own watchdog and the kill, so that its traceback arrives
+KEPT_LINES = 40
+KEPT_LINE_LENGTH = 400
+PIPE_BYTES = 1 << 20
+F_SETPIPE_SZ = 1031  # fcntl has the name only since Python 3.10
+
+CHILD_BOOTSTRAP = (
+    "import sys\n"
+    "sys.path[:]=[p for p in sys.path if p]\n"
+    "PROBE_SOURCE=sys.stdin.buffer.read()\n"
+    "exec(compile(PROBE_SOURCE,'gpu_probe.py','exec'))"
+)
+
+ERRNO_MEANINGS = {
+    errno.EACCES: "permission denied: the node's group is not among this process's groups",
+    errno.EPERM: "not permitted: the device cgroup does not allow this node",
+    errno.ENOENT: "no such node: it was not passed in",
+    errno.ENXIO: "no driver stands behind the node",
+    errno.ENODEV: "no driver stands behind the node",
+    errno.EINVAL: "the kernel refuses a compute process: a stuck GPU or a driver conflict",
+    errno.ENOMEM: "the driver has no GPU that it can use for compute",
+}
+
+CACHE_VARIABLES = (
+    "HOME",
+    "XDG_CACHE_HOME",
+    "MIOPEN_USER_DB_PATH",
+    "MIOPEN_CUSTOM_CACHE_DIR",
+    "TRITON_CACHE_DIR",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TORCH_EXTENSIONS_DIR",
+    "NUMBA_CACHE_DIR",
+    "MPLCONFIGDIR",
+    "HF_HOME",
+    "VLLM_CACHE_ROOT",
+)
+
+# format: (unit roundoff of the accumulator, epsilon of the stored result). All of torch's kernels
+# sum half formats in fp32 once reduced-precision reductions are off.
+FORMATS = {
+    "fp32": (2.0**-24, 2.0**-23),
+    "fp16": (2.0**-24, 2.0**-10),
+    "bf16": (2.0**-24, 2.0**-7),
+}
+TORCH_TYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+CONFIDENCE = 4.0
+BOUND_SOURCE = (
+    "4*sqrt(K)*u*(|A||B|) + eps*|C|: Higham and Mary, A New Approach to Probabilistic Rounding "
+    "Error Analysis, SIAM J. Sci. Comput. 41 (2019), plus the rounding of the stored result"
+)
+
+
+class CheckFailed(Exception):
+    """What a check found wrong, in words for people."""
+
+
+class SettingsError(Exception):
+    """The settings cannot be used."""
+
+
+# --- settings ------------------------------------------------------------------------------------
+
+
+def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Return *given* with every default filled in.
+
+    Raises:
+        SettingsError: a value is not one that this probe knows.
+    """
+    settings = {
+        "level": "quick",
+        "accelerator": "rocm",
+        "runtime": "torch",
+        "timeout_seconds": 600,
+        "size": None,
+        "timeouts": {},
+        "expect": {},
+        **{key: value for key, value in given.items() if value is not None},
+    }
+    for key, known in (
+        ("level", LEVELS),
+        ("accelerator", ACCELERATORS),
+        ("runtime", ("torch",)),
+        ("v", (PROTOCOL_VERSION,)),
+    ):
+        if settings.get(key, known[0]) not in known:
+            msg = f"{key} is {settings[key]!r}, this probe knows {', '.join(map(str, known))}"
+            raise SettingsError(msg)
+    kind = "cpu" if settings["accelerator"] == "cpu" else "gpu"
+    settings["size"] = settings["size"] or SIZES[kind][settings["level"]]
+    settings["timeouts"] = {
+        **TIMEOUTS,
+        "device": DEVICE_SECONDS[settings["level"]],
+        **settings["timeouts"],
+    }
+    return settings
+
+
+def stages_of(settings: dict[str, Any]) -> list[str]:
+    """Return the stages that a level runs: what it does not name, it does not prove."""
+    stages = ["environment", "build", "device"]
+    if settings["accelerator"] != "cpu" or settings["level"] != "quick":
+        stages.append("collectives")
+    return stages
+
+
+# --- events --------------------------------------------------------------------------------------
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of *data*, however little the kernel takes at a time."""
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def json_line(value: Any) -> bytes:
+    """Return *value* as one line of standard JSON: numbers that are not finite become strings."""
+    try:
+        text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        text = json.dumps(finite_only(value), separators=(",", ":"))
+    return text.encode() + b"\n"
+
+
+def finite_only(value: Any) -> Any:
+    """Return *value* with "nan" and "inf" written as strings, which JSON has no numbers for."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(key): finite_only(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite_only(item) for item in value]
+    return value
+
+
+def say(text: str) -> None:
+    """Write one line for people."""
+    with contextlib.suppress(OSError):
+        write_all(2, f"probe: {text}\n".encode(errors="replace"))
+
+
+class Events:
+    """The event stream, and the verdict that follows from it."""
+
+    def __init__(self) -> None:
+        # Libraries print on file descriptor 1 whatever Python is told, so the events keep a copy of
+        # it for themselves and everybody else gets standard error.
+        self._descriptor = os.dup(1)
+        os.dup2(2, 1)
+        self._lock = threading.RLock()  # a signal handler may emit while its own thread does
+        self._begin = time.monotonic()
+        self._proven = False
+        self.ended = False
+        self.counts = dict.fromkeys(STATUSES, 0)
+
+    def emit(self, event: str, **fields: Any) -> None:
+        """Write one event."""
+        with self._lock:
+            write_all(
+                self._descriptor, json_line({"v": PROTOCOL_VERSION, "event": event, **fields})
+            )
+
+    def check(self, check: dict[str, Any]) -> None:
+        """Write one check, count it, and show it to people."""
+        with self._lock:
+            self.counts[check["status"]] += 1
+            if check["status"] == "pass" and check["name"].startswith("matmul"):
+                self._proven = True
+            self.emit("check", **check)
+        where = check["group"] if check["device"] is None else f"device {check['device']}"
+        reason = f": {check['reason']}" if check.get("reason") else ""
+        say(f"[{where}] {check['name']} {check['status']} {check['seconds']:.2f}s{reason}")
+
+    def fail(self, group: str, name: str, reason: str, **fields: Any) -> None:
+        """Write a failed check that no child could report itself."""
+        self.check(made_check(group, name, "fail", reason=reason, **fields))
+
+    def end(self, reason: str = "") -> str:
+        """Write the last event and return the verdict. No device is never a pass."""
+        with self._lock:
+            if self.ended:
+                return "fail"
+            self.ended = True
+            status = "degraded" if self.counts["degraded"] else "pass"
+            if reason or self.counts["fail"]:
+                status = "fail"
+            elif not self._proven:
+                status, reason = "fail", "no device was exercised"
+            seconds = round(time.monotonic() - self._begin, 3)
+            self.emit("end", status=status, counts=self.counts, seconds=seconds, reason=reason)
+        say(f"{status}: {self.counts}" + (f": {reason}" if reason else ""))
+        return status
+
+
+def made_check(
+    group: str,
+    name: str,
+    status: str,
+    *,
+    reason: str = "",
+    device: Any = None,
+    seconds: float = 0.0,
+    evidence: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return a check as a value."""
+    check = {"group": group, "name": name, "device": device, "status": status}
+    check.update(seconds=round(seconds, 4), evidence=evidence or {})
+    if reason:
+        check["reason"] = reason
+    return check
+
+
+# --- child processes, seen from the controller -----------------------------------------------------
+
+
+class Outcome:
+    """How one job of a child ended: "done", or why it never was."""
+
+    def __init__(self) -> None:
+        self.ended = ""  # "done", "timeout", "stopped", "died"
+        self.reason = ""
+        self.doing: tuple[str, str] | None = None  # group and name of the check that was under way
+        self.checks: list[dict[str, Any]] = []
+        self.seconds = 0.0
+        self.evidence: dict[str, Any] = {}
+
+    @property
+    def passed(self) -> bool:
+        """Whether the job was finished and nothing in it failed."""
+        return self.ended == "done" and all(check["status"] != "fail" for check in self.checks)
+
+
+class Child:
+    """A process of this same source, with jobs going in and results coming out by private pipes.
+
+    It leads its own process group: whatever it started dies with it.
+    """
+
+    def __init__(self, label: str, source: bytes, environment: dict[str, str]) -> None:
+        self.label = label
+        self._tail: deque[str] = deque(maxlen=KEPT_LINES)
+        self._pending = {"results": b"", "output": b""}
+        self._job: dict[str, Any] = {}
+        self._begin = self._deadline = time.monotonic()
+        self._oom_kills = oom_kills()
+        self._process, self._jobs, results = spawn(source, environment)
+        assert self._process.stdout is not None
+        self._selector = selectors.DefaultSelector()
+        for name, descriptor in (("results", results), ("output", self._process.stdout.fileno())):
+            os.set_blocking(descriptor, False)
+            self._selector.register(descriptor, selectors.EVENT_READ, name)
+        self._results = results
+
+    def begin(self, job: dict[str, Any], timeout: float) -> None:
+        """Hand over a job and return at once; `wait` collects what comes of it."""
+        self._job = {**job, "timeout": timeout}
+        self._begin = time.monotonic()
+        self._deadline = self._begin + timeout + GRACE_SECONDS
+        with contextlib.suppress(BrokenPipeError):  # it is dead: `wait` finds out of what
+            write_all(self._jobs, json_line(self._job))
+
+    def wait(
+        self, report: Callable[[dict[str, Any]], None], stop: threading.Event | None = None
+    ) -> Outcome:
+        """Collect the job's checks until it is done, dead or out of time.
+
+        *stop* is set when a sibling failed and this one would only wait for it.
+        """
+        outcome = Outcome()
+        while not outcome.ended:
+            if stop is not None and stop.is_set():
+                self._deadline = min(self._deadline, time.monotonic() + GRACE_SECONDS)
+            left = self._deadline - time.monotonic()
+            ready = self._selector.select(max(0.0, min(left, 0.5)))
+            for key, _ in ready:
+                self._read(key.data, key.fd, outcome, report)
+            if ready:
+                continue
+            if self._process.poll() is not None:  # a descendant may still hold its pipes open
+                self._bury(outcome)
+            elif left <= 0:
+                self._give_up(outcome, stopped=stop is not None and stop.is_set())
+        outcome.seconds = time.monotonic() - self._begin
+        if outcome.ended != "done":
+            outcome.evidence["last_lines"] = list(self._tail)
+        return outcome
+
+    def run(
+        self,
+        job: dict[str, Any],
+        timeout: float,
+        report: Callable[[dict[str, Any]], None],
+        stop: threading.Event | None = None,
+    ) -> Outcome:
+        """Hand over a job and wait for it."""
+        self.begin(job, timeout)
+        return self.wait(report, stop)
+
+    def kill(self) -> None:
+        """End the child and everything that it started, at once."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def dismiss(self) -> None:
+        """Tell the child that there is no more to do: it ends by itself."""
+        if self._jobs >= 0:
+            os.close(self._jobs)
+            self._jobs = -1
+
+    def close(self) -> None:
+        """Let the child end by itself, and make it when it does not."""
+        self.dismiss()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE_SECONDS)
+        self.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a process stuck in the kernel stays
+            self._process.wait(GRACE_SECONDS)
+        self._selector.close()
+        os.close(self._results)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def _read(self, name: str, descriptor: int, outcome: Outcome, report: Any) -> None:
+        try:
+            data = os.read(descriptor, 65536)
+        except BlockingIOError:
+            return
+        if not data:
+            self._selector.unregister(descriptor)
+            if name == "results":
+                self._bury(outcome)
+            return
+        *lines, rest = (self._pending[name] + data).split(b"\n")
+        if name == "output":
+            self._pending[name] = rest[-KEPT_LINE_LENGTH:]
+            self._tail.extend(shown_line(line) for line in lines if line.strip())
+            return
+        self._pending[name] = rest
+        for line in lines:
+            with contextlib.suppress(
+                ValueError
+            ):  # a library that writes to every descriptor it finds
+                self._take(json.loads(line), outcome, report)
+
+    def _take(self, reply: dict[str, Any], outcome: Outcome, report: Any) -> None:
+        if "doing" in reply:
+            outcome.doing = (reply["group"], reply["doing"])
+        elif "check" in reply:
+            outcome.doing = None
+            outcome.checks.append(reply["check"])
+            report(reply["check"])
+        elif "done" in reply:
+            outcome.ended = "done"
+
+    def _give_up(self, outcome: Outcome, *, stopped: bool) -> None:
+        self.kill()
+        self._drain()
+        if stopped:
+            outcome.ended, outcome.reason = "stopped", "waited for another rank that had failed"
+        else:
+            outcome.ended = "timeout"
+            outcome.reason = f"not finished after {self._job['timeout']:g} s"
+
+    def _bury(self, outcome: Outcome) -> None:
+        """Say how a child ended that closed its result pipe before the job was done."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE_SECONDS)
+        self.kill()
+        self._drain()
+        code = self._process.poll()
+        outcome.ended = "died"
+        if time.monotonic() - self._begin >= self._job["timeout"]:
+            outcome.ended = "timeout"
+            outcome.reason = f"not finished after {self._job['timeout']:g} s"
+        elif code is None:
+            outcome.reason = "the process closed its results and cannot be ended"
+        elif code < 0:
+            outcome.reason = f"the process was killed by {signal_name(-code)}"
+            outcome.evidence["signal"] = signal_name(-code)
+            if -code == signal.SIGKILL and oom_kills() > self._oom_kills:
+                outcome.reason += ": the container's memory limit was reached"
+        else:
+            outcome.reason = f"the process ended with exit code {code} and no result"
+            outcome.evidence["exit_code"] = code
+
+    def _drain(self) -> None:
+        """Take the last output of a dead child; a descendant that still holds the pipe is not waited for."""
+        assert self._process.stdout is not None
+        end = time.monotonic() + 0.5
+        descriptor = self._process.stdout.fileno()
+        pending = self._pending["output"]
+        while time.monotonic() < end:
+            try:
+                data = os.read(descriptor, 65536)
+            except BlockingIOError:
+                time.sleep(0.02)
+                continue
+            if not data:
+                break
+            *lines, pending = (pending + data).split(b"\n")
+            pending = pending[-KEPT_LINE_LENGTH:]
+            self._tail.extend(shown_line(line) for line in lines if line.strip())
+        if pending.strip():
+            self._tail.append(shown_line(pending))
+
+
+def spawn(source: bytes, environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], int, int]:
+    """Start a child; return it, where its jobs go in and where its results come out.
+
+    The source travels as a memfd, so that the child has a `__main__` with a file that
+    `inspect.getsource` (and so Triton) can read; where that is refused, on standard input.
+    """
+    jobs, jobs_in = os.pipe()
+    results, results_in = os.pipe()
+    with contextlib.suppress(OSError):  # roomier pipes: nobody reads while a sibling is waited for
+        fcntl.fcntl(results, F_SETPIPE_SZ, PIPE_BYTES)
+    memory_file = None
+    command = [sys.executable, "-c", CHILD_BOOTSTRAP]
+    with contextlib.suppress(OSError, AttributeError):
+        memory_file = os.memfd_create("gpu_probe.py")
+        write_all(memory_file, source)
+        command = [sys.executable, f"/proc/self/fd/{memory_file}"]
+    kept = [jobs, results_in] + ([] if memory_file is None else [memory_file])
+    process = subprocess.Popen(
+        [*command, "--child", str(jobs), str(results_in)],
+        stdin=subprocess.DEVNULL if memory_file is not None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment,
+        pass_fds=kept,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(process.stdout.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(process.stdin.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(source)
+            process.stdin.close()
+    for descriptor in kept:
+        os.close(descriptor)
+    return process, jobs_in, results
+
+
+def shown_line(line: bytes) -> str:
+    """Return a line of a child's output as it is kept for evidence."""
+    return line.rstrip()[:KEPT_LINE_LENGTH].decode(errors="replace")
+
+
+def signal_name(number: int) -> str:
+    """Return "SIGSEGV" for 11."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def is_visibility(name: str) -> bool:
+    """Whether an environment variable hides devices."""
+    return name.endswith("_VISIBLE_DEVICES") or name == "GPU_DEVICE_ORDINAL"
+
+
+def device_environment(accelerator: str, index: int, concurrent: int) -> dict[str, str]:
+    """Return the environment of a child that may see device *index* only.
+
+    An index counts within what the environment already lets this process see: it names the
+    index-th entry of a list that somebody set, and counts within ROCR_VISIBLE_DEVICES, which
+    filters below HIP and belongs to the scheduler that set it.
+    """
+    variable = "HIP_VISIBLE_DEVICES" if accelerator == "rocm" else "CUDA_VISIBLE_DEVICES"
+    environment = {key: value for key, value in os.environ.items() if not is_visibility(key)}
+    if accelerator == "rocm" and "ROCR_VISIBLE_DEVICES" in os.environ:
+        environment["ROCR_VISIBLE_DEVICES"] = os.environ["ROCR_VISIBLE_DEVICES"]
+    already = os.environ.get(variable) or os.environ.get("CUDA_VISIBLE_DEVICES") or ""
+    tokens = [token.strip() for token in already.split(",") if token.strip()]
+    environment[variable] = tokens[index] if index < len(tokens) else str(index)
+    threads = max(1, len(os.sched_getaffinity(0)) // concurrent)
+    for key, value in (
+        ("OMP_NUM_THREADS", str(threads)),  # siblings compute their references at the same time
+        ("CUBLAS_WORKSPACE_CONFIG", ":4096:8"),  # what cuBLAS needs to repeat itself bit for bit
+        ("NCCL_SOCKET_IFNAME", "lo"),
+        ("GLOO_SOCKET_IFNAME", "lo"),
+        ("NCCL_DEBUG", "WARN"),
+    ):
+        environment.setdefault(key, value)
+    return environment
+
+
+# --- what a child does -----------------------------------------------------------------------------
+
+
+class Reporter:
+    """The child's end of the result pipe."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def send(self, **reply: Any) -> None:
+        """Send one reply to the controller."""
+        write_all(self._descriptor, json_line(reply))
+
+    def check(self, group: str, name: str, *, quiet: bool = False) -> Check:
+        """Return a check to run as a `with` block; a *quiet* one is told only when it does not pass."""
+        return Check(self, group, name, quiet=quiet)
+
+
+class Check:
+    """One check under way: what is raised inside its block makes it fail, and the next one runs."""
+
+    def __init__(self, reporter: Reporter, group: str, name: str, *, quiet: bool) -> None:
+        self._reporter = reporter
+        self._quiet = quiet
+        self._group = group
+        self.name = name
+        self.status = "pass"
+        self.reason = ""
+        self.evidence: dict[str, Any] = {}
+        self.threshold: float | None = None
+        self.threshold_source = ""
+        self._begin = 0.0
+
+    def __enter__(self) -> Check:
+        self._reporter.send(doing=self.name, group=self._group)
+        self._begin = time.monotonic()
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+        if error is not None and not isinstance(error, Exception):
+            return False
+        if error is not None:
+            self.status, self.reason = "fail", described(error)
+            if not isinstance(error, CheckFailed):
+                lines = "".join(traceback.format_exception(kind, error, trace)).splitlines()
+                self.evidence["traceback"] = [line[:KEPT_LINE_LENGTH] for line in lines[-12:]]
+        seconds = time.monotonic() - self._begin
+        check = made_check(
+            self._group,
+            self.name,
+            self.status,
+            reason=self.reason,
+            seconds=seconds,
+            evidence=self.evidence,
+        )
+        if self.threshold is not None:
+            check.update(threshold=self.threshold, threshold_source=self.threshold_source)
+        if not self._quiet or self.status != "pass":
+            self._reporter.send(check=check)
+        return True
+
+    def degrade(self, reason: str) -> None:
+        """It works, and something about it is not as it should be."""
+        self.status, self.reason = "degraded", reason
+
+    def skip(self, reason: str) -> None:
+        """It was not tried."""
+        self.status, self.reason = "skipped", reason
+
+    def require(self, what: str, seen: Any, expected: Any) -> None:
+        """Fail unless *seen* is *expected*; where nothing is expected, anything is right."""
+        if expected is not None and seen != expected:
+            msg = f"{what} is {seen}, not {expected} as planned"
+            raise CheckFailed(msg)
+
+
+def described(error: BaseException) -> str:
+    """Return an error in one bounded line."""
+    text = " ".join(str(error).split())[:1000]
+    if isinstance(error, CheckFailed):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def child_main(jobs: int, results: int) -> int:
+    """Do the jobs that come down the pipe, one a line, until it is closed."""
+    # Python puts the directory of its script first; for a memfd that is "/", where a directory
+    # named like a module may lie.
+    sys.path[:] = [entry for entry in sys.path if entry not in ("/", "/proc/self/fd")]
+    faulthandler.enable()
+    reporter = Reporter(results)
+    state: dict[str, Any] = {}
+    stages: dict[str, Callable[..., None]] = {
+        "environment": stage_environment,
+        "import": stage_import,
+        "build": stage_build,
+        "device": stage_device,
+        "collectives": stage_collectives,
+    }
+    with os.fdopen(jobs, "rb") as lines:
+        for line in lines:
+            job = json.loads(line)
+            # Says where it hangs, from a thread that needs no interpreter lock, and ends a child
+            # whose controller is gone.
+            faulthandler.dump_traceback_later(job["timeout"], exit=True)
+            stages[job["stage"]](job, reporter, state)
+            faulthandler.cancel_dump_traceback_later()
+            reporter.send(done=job["stage"])
+    return 0
+
+
+# --- environment -----------------------------------------------------------------------------------
+
+
+def stage_environment(job: dict[str, Any], reporter: Reporter, _state: dict[str, Any]) -> None:
+    """Record what this process may do here, and compare it with what was planned."""
+    expect = job["expect"]
+    for name, examine in (
+        ("kernel", check_kernel),
+        ("user", check_user),
+        ("groups", check_groups),
+        ("capabilities", check_capabilities),
+        ("no_new_privileges", check_no_new_privileges),
+        ("seccomp", check_seccomp),
+        ("security_module", check_security_module),
+        ("root_filesystem", check_root_filesystem),
+        ("shared_memory", check_shared_memory),
+        ("temporary_directory", check_temporary_directory),
+        ("home", check_home),
+        ("visibility", check_visibility),
+        ("limits", check_limits),
+        ("device_nodes", check_device_nodes),
+    ):
+        with reporter.check("environment", name) as check:
+            examine(check, expect)
+    paths = list(expect.get("devices") or [])
+    if job["accelerator"] == "rocm" and "/dev/kfd" not in paths:
+        paths.insert(0, "/dev/kfd")
+    for path in paths:
+        with reporter.check("environment", f"open:{path}") as check:
+            check_open(check, path)
+
+
+def process_status() -> dict[str, str]:
+    """Return /proc/self/status as a mapping."""
+    lines = Path("/proc/self/status").read_text(errors="replace").splitlines()
+    return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
+
+
+def check_kernel(check: Check, _expect: dict[str, Any]) -> None:
+    """Record kernel and interpreter."""
+    check.evidence.update(
+        release=platform.release(),
+        machine=platform.machine(),
+        python=platform.python_version(),
+        executable=sys.executable,
+    )
+
+
+def check_user(check: Check, expect: dict[str, Any]) -> None:
+    """Compare the user with the planned one."""
+    try:
+        entry: str | None = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        entry = None
+    check.evidence.update(uid=os.getuid(), gid=os.getgid(), passwd_entry=entry)
+    check.evidence.update({name: os.environ.get(name) for name in ("USER", "LOGNAME")})
+    check.require("the user id", os.getuid(), expect.get("uid"))
+    check.require("the group id", os.getgid(), expect.get("gid"))
+
+
+def check_groups(check: Check, expect: dict[str, Any]) -> None:
+    """Compare the supplementary groups: one too few closes a node, one too many is an ungranted right."""
+    groups = sorted(set(os.getgroups()) - {os.getgid()})
+    check.evidence["groups"] = groups
+    if expect.get("groups") is not None:
+        planned = sorted({int(group) for group in expect["groups"]} - {os.getgid()})
+        check.require("the list of supplementary groups", groups, planned)
+
+
+def check_capabilities(check: Check, expect: dict[str, Any]) -> None:
+    """Compare the capability sets, as hexadecimal masks."""
+    status = process_status()
+    for name in ("CapEff", "CapBnd", "CapPrm", "CapInh", "CapAmb"):
+        check.evidence[name] = status.get(name)
+    for name, key in (("CapEff", "cap_eff"), ("CapBnd", "cap_bnd")):
+        planned = expect.get(key)
+        if planned is not None:
+            mask = planned if isinstance(planned, int) else int(planned, 16)
+            check.require(name, status.get(name), f"{mask:016x}")
+
+
+def check_no_new_privileges(check: Check, expect: dict[str, Any]) -> None:
+    """Compare the flag that keeps set-user-id files from raising anybody."""
+    value = process_status().get("NoNewPrivs")
+    seen = None if value is None else value == "1"
+    check.evidence["no_new_privileges"] = seen
+    check.require("no_new_privileges", seen, expect.get("no_new_privileges"))
+
+
+def check_seccomp(check: Check, expect: dict[str, Any]) -> None:
+    """Compare the seccomp mode: 0 is none, 2 is a filter."""
+    status = process_status()
+    seen = int(status["Seccomp"]) if "Seccomp" in status else None
+    check.evidence.update(mode=seen, filters=status.get("Seccomp_filters"))
+    check.require("the seccomp mode", seen, expect.get("seccomp_mode"))
+
+
+def check_security_module(check: Check, _expect: dict[str, Any]) -> None:
+    """Record the AppArmor profile or SELinux label."""
+    label = first_line("/proc/self/attr/apparmor/current", "/proc/self/attr/current")
+    check.evidence["label"] = None if label is None else label.rstrip("\0")
+
+
+def check_root_filesystem(check: Check, expect: dict[str, Any]) -> None:
+    """Try to create a file where nothing should be created, and read the mount's own flag."""
+    read_only = bool(os.statvfs("/").f_flag & os.ST_RDONLY)
+    created = {folder: try_to_create(folder) for folder in ("/", "/usr")}
+    check.evidence.update(read_only=read_only, create=created)
+    if expect.get("read_only_root"):
+        written = [folder for folder, result in created.items() if result == "created"]
+        if written:
+            msg = f"files can be created in {', '.join(written)}, the plan has a read-only root"
+            raise CheckFailed(msg)
+        check.require("the read-only flag of /", read_only, True)  # noqa: FBT003
+
+
+def check_shared_memory(check: Check, expect: dict[str, Any]) -> None:
+    """Record the size of /dev/shm, which collectives need."""
+    stat = os.statvfs("/dev/shm")
+    total = stat.f_blocks * stat.f_frsize
+    check.evidence.update(
+        total_bytes=total,
+        free_bytes=stat.f_bavail * stat.f_frsize,
+        create=try_to_create("/dev/shm"),
+    )
+    planned = expect.get("shm_size_bytes")
+    if planned is not None and total < planned - mmap.PAGESIZE:
+        msg = f"/dev/shm has {total} bytes, not {planned} as planned"
+        raise CheckFailed(msg)
+
+
+def check_temporary_directory(check: Check, _expect: dict[str, Any]) -> None:
+    """Write a file and map it executable, as the loader does with a library that was just compiled."""
+    folder = os.environ.get("TMPDIR") or "/tmp"
+    stat = os.statvfs(folder)
+    check.evidence.update(path=folder, free_bytes=stat.f_bavail * stat.f_frsize)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(b"\0" * mmap.PAGESIZE)
+        file.flush()
+        try:
+            flags = {"flags": mmap.MAP_PRIVATE, "prot": mmap.PROT_READ | mmap.PROT_EXEC}
+            mmap.mmap(file.fileno(), mmap.PAGESIZE, **flags).close()
+            check.evidence["executable"] = True
+        except OSError as error:
+            check.evidence["executable"] = False
+            check.degrade(
+                f"{folder} is mounted noexec ({errno_name(error)}): kernels compiled there cannot be loaded"
+            )
+
+
+def check_home(check: Check, expect: dict[str, Any]) -> None:
+    """Record where caches go and whether files can be created there."""
+    for name in CACHE_VARIABLES:
+        folder = os.environ.get(name)
+        if folder:
+            check.evidence[name] = {"path": folder, "create": try_to_create(folder)}
+    if expect.get("home_writable"):
+        home = check.evidence.get("HOME", {"path": "unset", "create": "unset"})
+        check.require(f"creating a file in HOME ({home['path']})", home["create"], "created")
+
+
+def check_visibility(check: Check, _expect: dict[str, Any]) -> None:
+    """Record the variables that hide devices; what they leave is judged by the device count."""
+    check.evidence.update({key: value for key, value in os.environ.items() if is_visibility(key)})
+
+
+def check_limits(check: Check, _expect: dict[str, Any]) -> None:
+    """Record the limits of the cgroup and of the process."""
+    check.evidence.update(
+        memory_bytes=memory_limit(),
+        pids=number(cgroup_value("pids", "pids.max", "pids.max")),
+        cpus=len(os.sched_getaffinity(0)),
+    )
+    for name in ("NOFILE", "NPROC", "CORE", "MEMLOCK"):
+        soft, hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
+        check.evidence[name.lower()] = [soft, hard]
+
+
+def check_device_nodes(check: Check, _expect: dict[str, Any]) -> None:
+    """Record which GPU nodes exist here and whether each opens read-write."""
+    nodes = [
+        Path("/dev/kfd"),
+        *sorted(Path("/dev/dri").glob("*")),
+        *sorted(Path("/dev").glob("nvidia*")),
+    ]
+    for node in nodes:
+        if node.is_char_device():
+            error = open_error(str(node))
+            check.evidence[str(node)] = "opened" if error is None else errno_name(error)
+
+
+def check_open(check: Check, path: str) -> None:
+    """Open a node that the job needs, read-write: reading one tells nothing about a GPU."""
+    with contextlib.suppress(OSError):
+        stat = Path(path).stat()
+        check.evidence.update(mode=f"{stat.st_mode & 0o7777:04o}", uid=stat.st_uid, gid=stat.st_gid)
+        check.evidence["device"] = f"{os.major(stat.st_rdev)}:{os.minor(stat.st_rdev)}"
+    error = open_error(path)
+    check.evidence["errno"] = None if error is None else errno_name(error)
+    if error is not None:
+        meaning = ERRNO_MEANINGS.get(error.errno or 0, os.strerror(error.errno or 0))
+        owner = ""
+        if error.errno == errno.EACCES and "gid" in check.evidence:
+            groups = sorted({os.getgid(), *os.getgroups()})
+            owner = (
+                f" (mode {check.evidence['mode']}, group {check.evidence['gid']}; groups {groups})"
+            )
+        msg = f"cannot open {path}: {errno_name(error)}, {meaning}{owner}"
+        raise CheckFailed(msg)
+
+
+def open_error(path: str) -> OSError | None:
+    """Return why *path* cannot be opened read-write, None when it can."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK))
+    except OSError as error:
+        return error
+    return None
+
+
+def errno_name(error: OSError) -> str:
+    """Return "EACCES" for 13."""
+    return errno.errorcode.get(error.errno or 0, str(error.errno))
+
+
+def try_to_create(folder: str) -> str:
+    """Return "created" when a file can be created in *folder*, else the errno's name."""
+    path = f"{folder.rstrip('/')}/.probe-{os.getpid()}"
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        os.unlink(path)  # noqa: PTH108 - os.open above made it
+    except OSError as error:
+        return errno_name(error)
+    return "created"
+
+
+def first_line(*paths: str) -> str | None:
+    """Return the first line of the first file that can be read."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            lines = Path(path).read_text(errors="replace").splitlines()
+            if lines:
+                return lines[0].strip()
+    return None
+
+
+def number(text: str | None) -> int | None:
+    """Return a limit as a number; "max", absent and unreadable are no limit."""
+    return int(text) if text is not None and text.isdigit() else None
+
+
+def cgroup_value(controller: str, name_v2: str, name_v1: str) -> str | None:
+    """Return a cgroup file's first line, from this process's own cgroup or the namespace's root."""
+    own: dict[str, str] = {}
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            own.update(dict.fromkeys(controllers.split(","), path))
+    v1 = f"/sys/fs/cgroup/{controller}"
+    return first_line(
+        f"/sys/fs/cgroup{own.get('', '/')}/{name_v2}",
+        f"/sys/fs/cgroup/{name_v2}",
+        f"{v1}{own.get(controller, '/')}/{name_v1}",
+        f"{v1}/{name_v1}",
+    )
+
+
+def memory_limit() -> int | None:
+    """Return the cgroup's memory limit in bytes; None is none."""
+    limit = number(cgroup_value("memory", "memory.max", "memory.limit_in_bytes"))
+    return None if limit is None or limit >= 1 << 62 else limit  # v1 writes "none" as a huge number
+
+
+def oom_kills() -> int:
+    """Return how often the cgroup's memory limit has killed a process."""
+    for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
+        with contextlib.suppress(OSError):
+            for line in Path(path).read_text().splitlines():
+                key, _, value = line.partition(" ")
+                if key == "oom_kill":
+                    return number(value) or 0
+    return 0
+
+
+# --- build -----------------------------------------------------------------------------------------
+
+
+def stage_import(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
+    """Import torch. Told when it fails, and once when it does not."""
+    with reporter.check("build", "torch", quiet=not job["told"]) as check:
+        check.evidence.update(python=platform.python_version(), executable=sys.executable)
+        try:
+            torch = importlib.import_module("torch")
+        except ModuleNotFoundError as error:
+            if error.name == "torch":
+                msg = f"{sys.executable} (Python {platform.python_version()}) has no torch"
+                raise CheckFailed(msg) from error
+            raise
+        if not hasattr(torch, "__version__"):
+            msg = f"what imports as torch is not PyTorch: {getattr(torch, '__path__', torch)}"
+            raise CheckFailed(msg)
+        check.evidence.update(version=str(torch.__version__), path=str(torch.__file__))
+        state["torch"] = torch
+
+
+def stage_build(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
+    """Compare what torch was built for, and how many devices it finds, with what was promised."""
+    torch = state["torch"]
+    accelerator = job["accelerator"]
+    with reporter.check("build", "accelerator") as check:
+        versions = {
+            name: getattr(torch.version, name, None) for name in ("hip", "cuda", "git_version")
+        }
+        built_for = "rocm" if versions["hip"] else "cuda" if versions["cuda"] else "cpu"
+        check.evidence.update(versions, built_for=built_for)
+        if accelerator not in ("cpu", built_for):
+            msg = f"this is a {built_for.upper()} build of torch ({torch.__version__}), {accelerator} was promised"
+            raise CheckFailed(msg)
+    if accelerator == "cpu":
+        return
+    with reporter.check("build", "arch_list") as check:
+        check.evidence["arch_list"] = list(torch.cuda.get_arch_list())
+    with reporter.check("build", "device_count") as check:
+        check_device_count(check, torch, job["gpus"])
+
+
+def check_device_count(check: Check, torch: Any, planned: int | None) -> None:
+    """Compare the number of devices with the plan's. torch may ask SMI, so the driver is asked too."""
+    found = torch.cuda.device_count()
+    check.evidence.update(device_count=found, planned=planned, driver_count=None)
+    try:
+        check.evidence["driver_count"] = torch._C._cuda_getDeviceCount()  # noqa: SLF001
+    except Exception as error:
+        check.evidence["driver_error"] = described(error)
+    hidden = {key: value for key, value in os.environ.items() if is_visibility(key)}
+    note = (
+        f" ({', '.join(f'{key}={value!r}' for key, value in sorted(hidden.items()))})"
+        if hidden
+        else ""
+    )
+    driver = check.evidence["driver_count"]
+    if driver is not None and driver != found:
+        msg = f"torch counts {found} devices, the driver {driver}{note}"
+        raise CheckFailed(msg)
+    if not found:
+        because = check.evidence.get("driver_error") or "torch.cuda.device_count() is 0"
+        msg = f"no device is visible: {because}{note}"
+        raise CheckFailed(msg)
+    if planned is not None and found != planned:
+        msg = f"{found} devices are visible, {planned} were passed in{note}"
+        raise CheckFailed(msg)
+
+
+# --- one device ------------------------------------------------------------------------------------
+
+
+def stage_device(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
+    """Exercise the one device that this process can see."""
+    torch = state["torch"]
+    on_gpu = job["accelerator"] != "cpu"
+    device = "cuda:0" if on_gpu else "cpu"
+    with reporter.check("device", "identity") as check:
+        check_identity(check, torch, job, on_gpu=on_gpu)
+    if on_gpu and check.evidence.get("visible") == 0:
+        return
+    make_exact(torch)
+    with reporter.check("device", "allocate") as check:
+        check_allocate(check, torch, device, 4 * job["size"] ** 2)
+    if job["level"] != "quick":
+        with reporter.check("device", "copy") as check:
+            check_copy(check, torch, device, 4 * job["size"] ** 2)
+    for name in FORMATS:
+        check_matmul(reporter, torch, device, name, job["size"])
+    with reporter.check("device", "peak_memory") as check:
+        check_peak_memory(check, torch, on_gpu=on_gpu)
+
+
+def make_exact(torch: Any) -> None:
+    """Ask torch for plain arithmetic: no TF32, no half-precision sums, the same result twice."""
+    torch.set_float32_matmul_precision("highest")
+    matmul = torch.backends.cuda.matmul
+    for name in (
+        "allow_fp16_reduced_precision_reduction",
+        "allow_bf16_reduced_precision_reduction",
+    ):
+        if hasattr(matmul, name):
+            setattr(matmul, name, False)
+    # Not use_deterministic_algorithms: that imports torch._inductor, which takes a second.
+    torch.set_deterministic_debug_mode("warn")
+
+
+def check_identity(check: Check, torch: Any, job: dict[str, Any], *, on_gpu: bool) -> None:
+    """Record which device this is and, where both are known, compare with what was passed in."""
+    if not on_gpu:
+        check.evidence.update(
+            name=platform.processor() or platform.machine(), threads=torch.get_num_threads()
+        )
+        return
+    check.evidence["visible"] = torch.cuda.device_count()
+    if check.evidence["visible"] != 1:
+        msg = f"{check.evidence['visible']} devices are visible where exactly one was named"
+        raise CheckFailed(msg)
+    seen = device_identity(torch, job["accelerator"])
+    check.evidence.update(seen)
+    architectures = list(torch.cuda.get_arch_list())
+    if seen["gfx"] is not None and architectures:
+        check.evidence["arch_in_build"] = seen["gfx"] in architectures
+    planned = job["planned"]
+    if not planned:
+        return
+    claims = [position for position, gpu in enumerate(planned) if not differences(seen, gpu)]
+    if not claims:
+        own = planned[job["index"]] if job["index"] < len(planned) else planned[0]
+        msg = f"this is none of the GPUs that were passed in: {'; '.join(differences(seen, own))}"
+        raise CheckFailed(msg)
+    check.evidence["claims"] = claims
+
+
+def device_identity(torch: Any, accelerator: str) -> dict[str, Any]:
+    """Return what torch tells of the visible device; versions without a field leave None."""
+    properties = torch.cuda.get_device_properties(0)
+    domain, bus, slot = (
+        getattr(properties, name, None) for name in ("pci_domain_id", "pci_bus_id", "pci_device_id")
+    )
+    architecture = getattr(properties, "gcnArchName", None) if accelerator == "rocm" else None
+    uuid = getattr(properties, "uuid", None)
+    return {
+        "name": properties.name,
+        "architecture": architecture,
+        "gfx": architecture.partition(":")[0] if architecture else None,
+        "total_memory_bytes": properties.total_memory,
+        "pci_address": None if bus is None else f"{domain or 0:04x}:{bus:02x}:{slot or 0:02x}",
+        "uuid": None if uuid is None else str(uuid),
+        "unique_id": decoded_unique_id(str(uuid)) if accelerator == "rocm" and uuid else None,
+    }
+
+
+def decoded_unique_id(uuid: str) -> str | None:
+    """Return the 16 hex digits of a ROCm uuid, whose bytes are their ASCII codes; None for "XX" (no id)."""
+    try:
+        text = bytes.fromhex(uuid.replace("-", "")).decode("ascii").lower()
+        int(text, 16)
+    except ValueError:
+        return None
+    return text if len(text) == UNIQUE_ID_DIGITS else None
+
+
+def differences(seen: dict[str, Any], planned: dict[str, Any]) -> list[str]:
+    """Return where a device differs from a planned GPU. A PCI function is not compared: torch tells none."""
+    found = []
+    address = planned.get("pci_address")
+    for what, value, expected in (
+        (
+            "PCI address",
+            seen["pci_address"],
+            address.lower().partition(".")[0] if address else None,
+        ),
+        ("unique id", seen["unique_id"], planned.get("unique_id")),
+        ("gfx", seen["gfx"], planned.get("gfx")),
+    ):
+        if value is not None and expected is not None and value != expected.lower():
+            found.append(f"{what} {value}, not {expected}")
+    return found
+
+
+def synchronize(torch: Any, device: str) -> None:
+    """Wait until the device has done what it was given."""
+    if device != "cpu":
+        torch.cuda.synchronize()
+
+
+def check_allocate(check: Check, torch: Any, device: str, size: int) -> None:
+    """Fill memory with a pattern and read it back on the device."""
+    pattern = 0xA5
+    memory = torch.full((size,), pattern, dtype=torch.uint8, device=device)
+    wrong = int((memory != pattern).sum().item())
+    check.evidence.update(bytes=size, wrong=wrong)
+    if wrong:
+        msg = f"{wrong} of {size} bytes do not hold what was written"
+        raise CheckFailed(msg)
+
+
+def check_copy(check: Check, torch: Any, device: str, size: int) -> None:
+    """Copy memory to the device and back, and compare."""
+    if device == "cpu":
+        check.skip("a cpu has no memory of its own to copy to")
+        return
+    host = torch.arange(size // 4, dtype=torch.int32)
+    begin = time.monotonic()
+    there = host.to(device)
+    synchronize(torch, device)
+    middle = time.monotonic()
+    back = there.cpu()
+    end = time.monotonic()
+    wrong = int((back != host).sum().item())
+    check.evidence.update(
+        bytes=size,
+        wrong=wrong,
+        to_device_gb_per_s=rate(size, middle - begin),
+        to_host_gb_per_s=rate(size, end - middle),
+    )
+    if wrong:
+        msg = f"{wrong} of {size // 4} values changed on the way to the device and back"
+        raise CheckFailed(msg)
+
+
+def rate(amount: float, seconds: float) -> float:
+    """Return thousands of millions a second."""
+    return round(amount / max(seconds, 1e-9) / 1e9, 3)
+
+
+def check_matmul(reporter: Reporter, torch: Any, device: str, name: str, size: int) -> None:
+    """Multiply two matrices: against a float64 reference, for speed, and once more for equality.
+
+    With K the inner dimension, u the unit roundoff of the accumulator and eps the epsilon of the
+    stored format, each element must satisfy
+
+        |computed - exact| <= 4 * sqrt(K) * u * (|A| |B|) + eps * |exact|
+
+    The first term is Higham and Mary's bound for a sum of K products in any order, whose rounding
+    errors are independent with mean zero; 4 standard deviations of a worst case leave a factor of
+    hundreds over what is seen, and still tell fp32 from TF32 at these sizes. The second is the
+    rounding of the result, by nearest or by truncation. The entries are at least 1/4 in magnitude:
+    matrix units that flush subnormal numbers change nothing.
+    """
+    dtype = getattr(torch, TORCH_TYPES[name])
+    product = None
+    with reporter.check("device", f"matmul_{name}") as check:
+        left, right = (matrix(torch, size, seed).to(dtype) for seed in (1, 2))
+        there_left, there_right = left.to(device), right.to(device)
+        product = there_left @ there_right
+        synchronize(torch, device)
+        check.evidence["size"] = size
+        finite = int(torch.isfinite(product).sum().item())
+        if finite != size * size:
+            msg = f"{size * size - finite} of {size * size} results are not finite"
+            raise CheckFailed(msg)
+        compare_rows(check, torch, left, right, product, name)
+        check.evidence["gflops"] = speed(torch, there_left, there_right, device)
+    if product is None or check.status == "fail":
+        return
+    with reporter.check("device", f"repeat_{name}") as check:
+        synchronize(torch, device)
+        bits = torch.int32 if name == "fp32" else torch.int16
+        changed = int((product.view(bits) != (there_left @ there_right).view(bits)).sum().item())
+        check.evidence.update(size=size, changed=changed)
+        if changed:
+            msg = f"{changed} of {size * size} results differ between two runs on the same input"
+            raise CheckFailed(msg)
+
+
+def matrix(torch: Any, size: int, seed: int) -> Any:
+    """Return a square fp32 matrix with entries in +-[0.25, 1), the same on every machine."""
+    generator = torch.Generator()
+    generator.manual_seed(seed)
+    uniform = torch.rand(size, size, generator=generator) * 1.5 - 0.75
+    return uniform + uniform.sign() * 0.25
+
+
+def compare_rows(check: Check, torch: Any, left: Any, right: Any, product: Any, name: str) -> None:
+    """Compare a sample of whole rows, spread over all of them, with the float64 reference."""
+    size = left.shape[0]
+    step = SAMPLE_EVERY if size > 4 * SAMPLE_EVERY else 1
+    # The odd remainder moves the sample within its tile from one tile to the next.
+    rows = torch.tensor(
+        [min(start + start // step * 7 % step, size - 1) for start in range(0, size, step)]
+    )
+    sample, other = left[rows].double(), right.double()
+    exact = sample @ other
+    unit, epsilon = FORMATS[name]
+    bound = (sample.abs() @ other.abs()) * (
+        CONFIDENCE * math.sqrt(size) * unit
+    ) + exact.abs() * epsilon
+    error = (product[rows.to(product.device)].cpu().double() - exact).abs()
+    share = error / bound
+    wrong = int((share > 1.0).sum().item())
+    worst = float(share.max().item())
+    check.evidence.update(rows=len(rows), wrong=wrong, worst_share_of_bound=worst)
+    check.evidence["largest_error"] = float(error.max().item())
+    check.threshold, check.threshold_source = 1.0, BOUND_SOURCE
+    if wrong:
+        msg = f"{wrong} of {len(rows) * size} results are wrong, the worst by {worst:.3g} times the error bound"
+        raise CheckFailed(msg)
+
+
+def speed(torch: Any, left: Any, right: Any, device: str) -> float:
+    """Return GFLOP/s over a few products: recorded, not judged."""
+    repeats = 1 if device == "cpu" else 5
+    begin = time.monotonic()
+    for _ in range(repeats):
+        torch.matmul(left, right)
+    synchronize(torch, device)
+    return rate(2 * left.shape[0] ** 3 * repeats, time.monotonic() - begin)
+
+
+def check_peak_memory(check: Check, torch: Any, *, on_gpu: bool) -> None:
+    """Record the most memory that the stage took."""
+    check.evidence["host_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if on_gpu:
+        check.evidence["device_bytes"] = torch.cuda.max_memory_allocated()
+        free, total = torch.cuda.mem_get_info()
+        check.evidence.update(free_bytes=free, total_bytes=total)
+
+
+# --- collectives -----------------------------------------------------------------------------------
+
+
+def stage_collectives(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
+    """Take part in one all_reduce as one rank and check every value."""
+    torch = state["torch"]
+    rank, world = job["rank"], job["world"]
+    with reporter.check("collectives", "all_reduce") as check:
+        check.evidence["rank"] = rank
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(job["port"]))
+        distributed = importlib.import_module("torch.distributed")
+        if not distributed.is_available():
+            msg = "this torch was built without torch.distributed"
+            raise CheckFailed(msg)
+        reporter.send(doing="rendezvous", group="collectives")
+        distributed.init_process_group(
+            job["backend"],
+            init_method="env://",
+            rank=rank,
+            world_size=world,
+            timeout=timedelta(seconds=job["timeout"]),
+        )
+        reporter.send(doing="all_reduce", group="collectives")
+        check_all_reduce(check, torch, distributed, job)
+        reporter.send(doing="destroy_process_group", group="collectives")
+        distributed.destroy_process_group()
+
+
+def check_all_reduce(check: Check, torch: Any, distributed: Any, job: dict[str, Any]) -> None:
+    """Sum a pattern over all ranks; whole numbers this small are exact in fp32, in any order."""
+    rank, world, elements = job["rank"], job["world"], job["elements"]
+    device = "cpu" if job["accelerator"] == "cpu" else "cuda:0"
+    pattern = torch.arange(elements, dtype=torch.int32, device=device) % 251
+    expected = pattern * world + world * (world - 1) // 2
+    for label in ("first", "second"):  # the first also sets up the connections
+        values = (pattern + rank).to(torch.float32)
+        synchronize(torch, device)
+        begin = time.monotonic()
+        distributed.all_reduce(values)
+        synchronize(torch, device)
+        check.evidence[f"{label}_seconds"] = round(time.monotonic() - begin, 6)
+        wrong = int((values != expected.to(torch.float32)).sum().item())
+        check.evidence.update(elements=elements, wrong=wrong)
+        if wrong:
+            msg = f"{wrong} of {elements} sums are wrong on rank {rank}"
+            raise CheckFailed(msg)
+
+
+# --- the controller --------------------------------------------------------------------------------
+
+
+class Controller:
+    """Runs the stages in order; every step of a device happens in that device's child."""
+
+    def __init__(self, settings: dict[str, Any], source: bytes, events: Events) -> None:
+        self._settings = settings
+        self._source = source
+        self._events = events
+        self._end = time.monotonic() + settings["timeout_seconds"]
+        self._children: list[Child] = []
+        self._accelerator = settings["accelerator"]
+        self._planned = settings["expect"].get("gpus") or None
+        self._found = 0  # devices that torch counts
+        self._claims: list[list[int]] = []  # for each device, the planned GPUs that it can be
+
+    def run(self) -> None:
+        """Run every stage of the level."""
+        try:
+            self._environment()
+            if self._accelerator == "cpu":
+                self._cpu()
+            else:
+                self._gpus()
+        finally:
+            for child in self._children:
+                child.dismiss()
+            for child in self._children:
+                child.close()
+
+    def kill(self) -> None:
+        """End every child at once."""
+        for child in self._children:
+            child.kill()
+
+    def _child(self, label: str, environment: dict[str, str]) -> Child:
+        child = Child(label, self._source, environment)
+        self._children.append(child)
+        return child
+
+    def _close(self, child: Child) -> None:
+        self._children.remove(child)
+        child.close()
+
+    def _timeout(self, stage: str) -> float:
+        """Return a stage's limit, less where the whole probe has less time left."""
+        left = self._end - time.monotonic()
+        return float(max(1.0, min(self._settings["timeouts"][stage], left)))
+
+    def _job(self, stage: str, **fields: Any) -> dict[str, Any]:
+        shared = {key: self._settings[key] for key in ("accelerator", "level", "size", "expect")}
+        return {"stage": stage, **shared, **fields}
+
+    def _do(self, child: Child, stage: str, device: Any = None, **fields: Any) -> bool:
+        """Run one stage in a child and report it; return whether the next one makes sense."""
+        child.begin(self._job(stage, **fields), self._timeout(stage))
+        return self._collect(child, stage, device)
+
+    def _collect(self, child: Child, stage: str, device: Any = None) -> bool:
+        outcome = child.wait(lambda check: self._events.check({**check, "device": device}))
+        self._claims += [
+            c["evidence"]["claims"] for c in outcome.checks if "claims" in c["evidence"]
+        ]
+        if outcome.ended != "done":
+            groups = {"import": ("build", "torch"), "collectives": ("collectives", "all_reduce")}
+            group, name = outcome.doing or groups.get(stage, (stage, stage))
+            self._events.fail(
+                group,
+                name,
+                f"{outcome.reason} (in {name})",
+                device=device,
+                seconds=outcome.seconds,
+                evidence=outcome.evidence,
+            )
+        return outcome.passed
+
+    def _environment(self) -> None:
+        child = self._child("environment", dict(os.environ))
+        self._do(child, "environment")
+        self._close(child)
+
+    def _cpu(self) -> None:
+        """One child for the build and the device, so that torch is imported once."""
+        child = self._child("cpu", {**os.environ, "GLOO_SOCKET_IFNAME": "lo"})
+        passed = (
+            self._do(child, "import", told=True)
+            and self._do(child, "build", gpus=None)
+            and self._do(child, "device", "cpu")
+        )
+        if "collectives" not in stages_of(self._settings):
+            return
+        if not passed:
+            self._skip("collectives", "all_reduce", "the cpu failed on its own")
+            return
+        other = self._child("cpu rank 1", {**os.environ, "GLOO_SOCKET_IFNAME": "lo"})
+        if self._do(other, "import", told=False):
+            self._collectives([child, other], "gloo")
+
+    def _gpus(self) -> None:
+        """Import torch in one child that sees all GPUs and, at the same time, in one for each of them."""
+        build = self._child("build", dict(os.environ))
+        build.begin(self._job("import", told=True), self._timeout("import"))
+        count = len(self._planned) if self._planned else None
+        wave = wave_size(count or 1)
+        first = [self._start(index, wave) for index in range(min(count or 0, wave))]
+        usable = self._collect(build, "import") and self._build(build, count)
+        if count is None:
+            count = self._found
+        self._close(build)
+        if not usable:
+            self.kill()
+            for index in range(count):
+                self._skip(
+                    "device", "device", "torch is not usable here: see the build checks", index
+                )
+            return
+        if not first:
+            wave = wave_size(count)
+            first = [self._start(index, wave) for index in range(min(count, wave))]
+        self._exercise(first, count, wave)
+
+    def _build(self, build: Child, planned: int | None) -> bool:
+        """Report the build; a device count that is off still leaves devices to exercise."""
+        build.begin(self._job("build", gpus=planned), self._timeout("build"))
+        right_build = False
+
+        def report(check: dict[str, Any]) -> None:
+            nonlocal right_build
+            self._events.check(check)
+            self._found = check["evidence"].get("device_count") or self._found
+            right_build = right_build or (check["name"], check["status"]) == ("accelerator", "pass")
+
+        outcome = build.wait(report)
+        if outcome.ended != "done":
+            self._events.fail("build", "build", outcome.reason, evidence=outcome.evidence)
+        return right_build
+
+    def _start(self, index: int, wave: int) -> Child:
+        environment = device_environment(self._accelerator, index, wave)
+        child = self._child(f"device {index}", environment)
+        child.begin(self._job("import", told=False), self._timeout("import"))
+        return child
+
+    def _exercise(self, first: list[Child], count: int, wave: int) -> None:
+        """Exercise all devices, as many at a time as fit into memory, then let them work together."""
+        passed: list[bool] = []
+        children = first
+        for begin in range(0, count, wave):
+            if begin:
+                for child in children:
+                    self._close(child)
+                children = [
+                    self._start(index, wave) for index in range(begin, min(begin + wave, count))
+                ]
+            with ThreadPoolExecutor(len(children)) as pool:
+                passed += pool.map(self._device, children, range(begin, begin + len(children)))
+        self._distinct()
+        self._together(children, passed, wave)
+
+    def _device(self, child: Child, index: int) -> bool:
+        if not self._collect(child, "import", index):
+            return False
+        return self._do(child, "device", index, index=index, planned=self._planned)
+
+    def _distinct(self) -> None:
+        """Fail when two devices say that they are one; partitions of one GPU may say the same."""
+        for claims in {tuple(claims) for claims in self._claims}:
+            same = sum(tuple(other) == claims for other in self._claims)
+            if same > len(claims):
+                reason = (
+                    f"{same} devices say that they are the same GPU: two indices reach one device"
+                )
+                self._events.fail("device", "distinct", reason, evidence={"claims": self._claims})
+
+    def _together(self, children: list[Child], passed: list[bool], wave: int) -> None:
+        count = len(passed)
+        failed = [str(index) for index, good in enumerate(passed) if not good]
+        if count <= 1:
+            self._skip("collectives", "all_reduce", "there is only one device")
+        elif failed:
+            self._skip("collectives", "all_reduce", f"device {', '.join(failed)} failed on its own")
+        elif count > wave:
+            reason = f"{count} ranks at a time do not fit into memory, {wave} do"
+            self._skip("collectives", "all_reduce", reason)
+        else:
+            self._collectives(children, "nccl")
+
+    def _skip(self, group: str, name: str, reason: str, device: Any = None) -> None:
+        self._events.check(made_check(group, name, "skipped", reason=reason, device=device))
+
+    def _collectives(self, children: list[Child], backend: str) -> None:
+        """Let all children reduce together; the first that fails frees the others of their wait."""
+        stop = threading.Event()
+        port = free_port()
+        elements = min(COLLECTIVE_ELEMENTS, self._settings["size"] ** 2)
+        timeout = self._timeout("collectives")
+
+        def take_part(rank: int, child: Child) -> Outcome:
+            fields = {"rank": rank, "world": len(children), "port": port, "backend": backend}
+            job = self._job("collectives", elements=elements, **fields)
+            outcome = child.run(job, timeout, lambda _check: None, stop)
+            if not outcome.passed:
+                stop.set()
+            return outcome
+
+        with ThreadPoolExecutor(len(children)) as pool:
+            outcomes = list(pool.map(take_part, range(len(children)), children))
+        self._events.check(judged_collective(outcomes, backend, elements))
+
+
+def judged_collective(outcomes: list[Outcome], backend: str, elements: int) -> dict[str, Any]:
+    """Return one check for all ranks; the blame goes to a rank that failed, not to those that waited."""
+    ranks = []
+    blame: list[tuple[int, str]] = []
+    order = {"died": 0, "done": 1, "timeout": 2, "stopped": 3}
+    for rank, outcome in enumerate(outcomes):
+        check = outcome.checks[0] if outcome.checks else {}
+        reason = outcome.reason or check.get("reason", "")
+        if outcome.ended != "done" and outcome.doing:
+            reason += f" (in {outcome.doing[1]})"
+        ranks.append(
+            {"rank": rank, **check.get("evidence", {}), **outcome.evidence, "reason": reason}
+        )
+        if not outcome.passed:
+            blame.append((order[outcome.ended], f"rank {rank}: {reason}"))
+    return made_check(
+        "collectives",
+        "all_reduce",
+        "fail" if blame else "pass",
+        reason=min(blame)[1] if blame else "",
+        seconds=max(outcome.seconds for outcome in outcomes),
+        evidence={"backend": backend, "world": len(outcomes), "elements": elements, "ranks": ranks},
+    )
+
+
+def free_port() -> int:
+    """Return a TCP port on loopback that was free a moment ago."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def wave_size(count: int) -> int:
+    """Return how many children may run at once: what half of the memory here holds, at least one."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    available = [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
+    limit = memory_limit()
+    used = number(cgroup_value("memory", "memory.current", "memory.usage_in_bytes")) or 0
+    if limit is not None:
+        available.append(limit - used)
+    fits = min(available, default=MEMORY_PER_CHILD) // 2 // MEMORY_PER_CHILD
+    return max(1, min(count, MAX_WAVE, fits))
+
+
+# --- ways in ---------------------------------------------------------------------------------------
+
+
+def probe(given: dict[str, Any], source: bytes) -> int:
+    """Run the probe and return its exit code: 0 pass or degraded, 1 fail, 2 settings, 3 its own fault."""
+    events = Events()
+    try:
+        settings = complete_settings(given)
+    except SettingsError as error:
+        events.end(f"settings: {error}")
+        return 2
+    events.emit(
+        "start",
+        probe_version=PROBE_VERSION,
+        level=settings["level"],
+        accelerator=settings["accelerator"],
+        stages=stages_of(settings),
+        python=platform.python_version(),
+        pid=os.getpid(),
+    )
+    controller = Controller(settings, source, events)
+    end_on_signals(controller, events)
+    try:
+        controller.run()
+    except BrokenPipeError:
+        controller.kill()
+        return 3
+    except Exception as error:
+        say(traceback.format_exc())
+        events.end(f"the probe itself failed: {described(error)}")
+        return 3
+    return 0 if events.end() in ("pass", "degraded") else 1
+
+
+def end_on_signals(controller: Controller, events: Events) -> None:
+    """Make SIGTERM, SIGINT and SIGHUP end all children and close the report."""
+
+    def end(number: int, _frame: Any) -> None:
+        controller.kill()
+        with contextlib.suppress(OSError):
+            events.end(f"ended by {signal_name(number)}")
+        os._exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, end)
+
+
+def parse_arguments(arguments: Iterable[str]) -> dict[str, Any]:
+    """Return the settings of a run by hand."""
+    parser = argparse.ArgumentParser(
+        prog="gpu_probe.py",
+        description="Prove that every GPU here computes right. JSON Lines on stdout, progress on stderr.",
+        epilog="example: python3 gpu_probe.py --accelerator rocm --level standard > report.jsonl",
+    )
+    parser.add_argument("--level", choices=LEVELS, default="quick", help="how much to try")
+    parser.add_argument(
+        "--accelerator",
+        choices=ACCELERATORS,
+        default="rocm",
+        help="what must be found (default: rocm)",
+    )
+    parser.add_argument(
+        "--expect-json",
+        type=json.loads,
+        default={},
+        metavar="JSON",
+        help='what the environment should be: {"uid": 1000, "gpus": [{"gfx": "gfx942"}]}',
+    )
+    parser.add_argument("--size", type=int, help="rows of the square matrices (default: by level)")
+    parser.add_argument(
+        "--timeout", type=float, default=600, help="seconds for all of it (default: 600)"
+    )
+    given = parser.parse_args(list(arguments))
+    return {
+        "level": given.level,
+        "accelerator": given.accelerator,
+        "size": given.size,
+        "timeout_seconds": given.timeout,
+        "expect": given.expect_json,
+    }
+
+
+def main(arguments: list[str], source: bytes | None, settings: bytes | None) -> int:
+    """Start as a child, from standard input, or by hand."""
+    if source is None:
+        source = Path(__file__).read_bytes()
+    if arguments[:1] == ["--child"]:
+        return child_main(int(arguments[1]), int(arguments[2]))
+    if settings is None:
+        return probe(parse_arguments(arguments), source)
+    try:
+        given = json.loads(settings)
+    except ValueError:
+        given = {"v": "unreadable"}
+    return probe(given, source)
+
+
+if __name__ == "__main__":
+    # The bootstrap on the command line leaves these two beside us; by hand they are absent.
+    sys.exit(main(sys.argv[1:], globals().get("PROBE_SOURCE"), globals().get("PROBE_SETTINGS")))
