@@ -13,11 +13,15 @@ from rocmrun.core.text import printable
 _U32_MAX, _U64_MAX = 2**32 - 1, 2**64 - 1
 _HEX_DIGIT_MAX, _GFX_MAJOR_MAX = 15, 99
 _PROPERTY = re.compile(r"^([A-Za-z_]\w*) ([0-9]{1,20})$", re.ASCII | re.MULTILINE)
-_LINK_PROPERTY = re.compile(r"^(type|node_to|weight) ([0-9]{1,20})$", re.ASCII | re.MULTILINE)
+# The lines that matter in the order in which the kernel prints them: 64 partitions have 4000 links.
+_LINK = re.compile(
+    r"type ([0-9]{1,20})\n(?:\w+ [0-9]+\n)*?node_to ([0-9]{1,20})\n(?:weight ([0-9]{1,20})\n)?",
+    re.ASCII,
+)
 _SKIPPED_LINES, _SKIPPED_LENGTH = 8, 80
 
 _HEAP_TYPES_OF_VRAM = (1, 2)  # HSA_MEM_HEAP_TYPE_FB_PUBLIC, _FB_PRIVATE
-_LINK_KINDS = {2: "pcie", 11: "xgmi"}
+_LINK_KINDS = {"2": "pcie", "11": "xgmi"}
 
 # Client APUs by target: class "apu" of the GPU table (libhsakmt's device table, kernel, pci.ids),
 # and gfx909, gfx1037 and gfx801 as LLVM's AMDGPU usage page and libhsakmt name them.
@@ -118,14 +122,18 @@ def _skipped_lines(lines: Iterable[str], values: Mapping[str, int]) -> tuple[str
 
 def parse_link(text: str, *, peer_to_peer: bool) -> Link | None:
     """Return the io_link or p2p_link that *text* describes; None when it does not say where it goes."""
-    values = {key: int(digits) for key, digits in _LINK_PROPERTY.findall(text)}
-    if "node_to" not in values or "type" not in values:
-        return None
-    kind = values["type"]
+    match = _LINK.match(text)
+    if match:
+        kind, to_node, weight = match[1], int(match[2]), int(match[3]) if match[3] else None
+    else:
+        values = parse_properties(text).values
+        if "node_to" not in values or "type" not in values:
+            return None
+        kind, to_node, weight = str(values["type"]), values["node_to"], values.get("weight")
     return Link(
-        to_node=values["node_to"],
-        kind=_LINK_KINDS.get(kind, str(kind)),
-        weight=values.get("weight"),
+        to_node=to_node,
+        kind=_LINK_KINDS.get(kind, kind),
+        weight=weight,
         peer_to_peer=peer_to_peer,
     )
 

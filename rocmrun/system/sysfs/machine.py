@@ -1,13 +1,16 @@
 """The machine around the GPUs: kernel, memory, driver, limits and security modules."""
 
 import os
+import re
 import resource
+from pathlib import Path
 from typing import Any, Literal
 
 from rocmrun.core.host import NumaNode
 from rocmrun.core.os_text import count_cpus, parse_mem_total, parse_os_release
 from rocmrun.system.sysfs.tree import Tree
 
+CAP_SYS_RESOURCE = 24
 _NUMA = "/sys/devices/system/node"
 
 
@@ -29,7 +32,24 @@ def read_machine(tree: Tree) -> dict[str, Any]:
         "apparmor": _apparmor(tree),
         "yama_ptrace_scope": tree.number("/proc/sys/kernel/yama/ptrace_scope"),
         "memlock_bytes": resource.getrlimit(resource.RLIMIT_MEMLOCK)[1] if tree.live else None,
+        "nofile_limit": _nofile_limit(),
     }
+
+
+def _nofile_limit() -> int | None:
+    """Return the hard limit that binds even an engine: where nothing on the machine has CAP_SYS_RESOURCE.
+
+    Always this machine's, also under another root: containers start here.
+    """
+    try:
+        status = Path("/proc/1/status").read_text()
+    except OSError:
+        return None
+    bounding = re.search(r"^CapBnd:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    if bounding is None or int(bounding[1], 16) >> CAP_SYS_RESOURCE & 1:
+        return None
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return None if hard == resource.RLIM_INFINITY else hard
 
 
 def read_numa_nodes(tree: Tree) -> tuple[NumaNode, ...]:

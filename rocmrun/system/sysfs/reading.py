@@ -24,7 +24,7 @@ def read_host(
     numa_nodes = read_numa_nodes(tree)
     gpus = read_gpus(tree, numa_nodes)
     return HostFacts(
-        root=str(root),
+        root=tree.root,
         numa_nodes=numa_nodes,
         kfd=tree.device("/dev/kfd"),
         kfd_topology=tree.has(NODES),

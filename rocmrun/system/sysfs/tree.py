@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ ReadBytes = Callable[[str], bytes]
 _READ_LIMIT = 64 * 1024
 _LINE_LIMIT = 4096  # a kernel command line, a CPU list of a large machine
 _PROBLEM_LIMIT = 40
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 # No such file, or a driver that has no such value: absence, not a problem.
 _ABSENT = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENODATA, errno.EINVAL, errno.EOPNOTSUPP}
@@ -35,14 +37,16 @@ class Tree:
     """Reads below *root*; paths are written as on the host itself ("/sys/…").
 
     Attributes:
-        live: Whether *root* is this machine's own "/".
+        root: The directory, absolute.
+        live: Whether it is this machine's own "/".
         refused: Paths whose read gave EPERM: in KFD's topology, the device cgroup's answer.
     """
 
     def __init__(self, root: Path, read: ReadBytes = read_file) -> None:
-        self.live = str(root) == "/"
+        self.root = str(root.absolute())
+        self.live = self.root == "/"
         self.refused: set[str] = set()
-        self._root = "" if self.live else str(root).rstrip("/")
+        self._root = "" if self.live else self.root
         self._read = read
         self._problems: dict[str, None] = {}
 
@@ -82,17 +86,16 @@ class Tree:
 
     def names(self, path: str) -> list[str]:
         """Return the names in a directory, sorted; none when it cannot be listed."""
-        try:
-            with os.scandir(self._root + path) as entries:
-                return sorted(entry.name for entry in entries)
-        except OSError as error:
-            self._failed(path, error)
-            return []
+        return sorted(self._names(path))
 
     def numbers(self, path: str, prefix: str = "") -> list[int]:
         """Return N of every entry "<prefix>N" of a directory, in numeric order."""
-        tails = (name.removeprefix(prefix) for name in self.names(path) if name.startswith(prefix))
-        return sorted(n for tail in tails if (n := number(tail)) is not None and str(n) == tail)
+        start = len(prefix)
+        return sorted(
+            int(name[start:])
+            for name in self._names(path)
+            if name.startswith(prefix) and _NUMBER.fullmatch(name, start)
+        )
 
     def has(self, path: str) -> bool:
         """Return whether *path* exists."""
@@ -124,6 +127,14 @@ class Tree:
             minor=os.minor(facts.st_rdev) if is_device else None,
             acl=_has_acl(real),
         )
+
+    def _names(self, path: str) -> list[str]:
+        try:
+            with os.scandir(self._root + path) as entries:
+                return [entry.name for entry in entries]
+        except OSError as error:
+            self._failed(path, error)
+            return []
 
     def _failed(self, path: str, error: OSError) -> None:
         if error.errno == errno.EPERM:
