@@ -54,14 +54,15 @@ _TEXTS = (
     _Rule(r"invalid reference format|repository name must be", ReferenceInvalid, "{what} is not an image reference"),
     _Rule(r"x509:|certificate|tls: ", RegistryUnavailable, "{host} cannot be trusted for {what}: {text}",
           "put its CA at /etc/docker/certs.d/{host}/ca.crt"),
-    _Rule(r"server gave HTTP response to HTTPS client", RegistryUnavailable,
+    _Rule(r"server gave HTTP response to HTTPS client|wrong_version_number|record layer failure", RegistryUnavailable,
           "{host} speaks plain HTTP, which is trusted on this machine's own addresses only",
           "give it a certificate, or list it under insecure-registries of the engine"),
     _Rule(r"no such host|name or service not known|name resolution|server misbehaving", RegistryUnavailable,
           "the name {host} does not resolve", "check the spelling, the network and the proxy settings"),
     _Rule(r"proxyconnect|proxyerror|cannot connect to proxy", RegistryUnavailable,
           "the proxy on the way to {host} does not answer", "check HTTPS_PROXY, and the engine's own proxy settings"),
-    _Rule(r"connection refused|connection reset|no route to host|network is unreachable|broken pipe|\bEOF\b",
+    _Rule(r"connection (?:refused|reset|aborted|broken)|remote end closed|no route to host|network is unreachable"
+          r"|broken pipe|incompleteread|\bEOF\b",
           RegistryUnavailable, "{host} does not answer", _AGAIN),
     _Rule(r"timed? ?out|timeout|deadline exceeded|client\.timeout", RegistryUnavailable,
           "{host} did not answer in time", "safe to try again; a longer time: --timeout SECONDS"),
@@ -79,7 +80,10 @@ _STATUSES: dict[int, _Rule] = {
                "wait, or log in for a higher limit: docker login {host}"),
 }  # fmt: skip
 _SERVER_ERROR = _Rule("", RegistryUnavailable, "{host} is broken at the moment: {text}", _AGAIN)
+_ENGINE_ERROR = _Rule("", EngineFailed, "the engine could not ask {host} for {what}: {text}")
 _FIRST_SERVER_ERROR = 500
+# From the registry itself these need no reading of the body.
+_CERTAIN = frozenset({408, 429})
 
 
 def classify(
@@ -99,13 +103,7 @@ def classify(
         via_engine: Whether an engine asked: what nobody knows is then the engine's failure.
         retry_after: The registry's Retry-After header.
     """
-    rule = next((rule for rule in _TEXTS if re.search(rule.pattern, text, re.IGNORECASE)), None)
-    if rule is None and status is not None and not (via_engine and status >= _FIRST_SERVER_ERROR):
-        rule = _STATUSES.get(status, _SERVER_ERROR)
-    if rule is None and not via_engine:
-        rule = _SERVER_ERROR
-    if rule is None:
-        rule = _Rule("", EngineFailed, "the engine could not ask {host} for {what}: {text}")
+    rule = _rule(status, text, via_engine=via_engine)
     words = {
         "host": host_of(what),
         "what": what,
@@ -115,6 +113,18 @@ def classify(
     if rule.error is RateLimited and retry_after:
         message += f"; it asks to wait {_wait(retry_after)}"
     return rule.error(message, hint=rule.hint and rule.hint.format(**words))
+
+
+def _rule(status: int | None, text: str, *, via_engine: bool) -> _Rule:
+    broken = status is not None and status >= _FIRST_SERVER_ERROR
+    if not via_engine and (broken or status in _CERTAIN):
+        return _STATUSES.get(status or 0, _SERVER_ERROR)
+    for rule in _TEXTS:
+        if re.search(rule.pattern, text, re.IGNORECASE):
+            return rule
+    if status in _STATUSES:
+        return _STATUSES[status]
+    return _ENGINE_ERROR if via_engine else _SERVER_ERROR
 
 
 def host_of(what: str) -> str:
