@@ -78,6 +78,14 @@ def select_gpus(selectors: Sequence[str], gpus: Sequence[Gpu]) -> Selection:
     )
 
 
+def is_selector(text: str) -> bool:
+    """Return whether *text* has one of FORMS, whatever GPUs a host has."""
+    kind, _, value = text.partition(":")
+    if kind in _MATCHERS:
+        return _MATCHERS[kind](value.lower(), ()) is not None
+    return text in {"all", "none", "discrete"}
+
+
 def is_client_igpu(gpu: Gpu) -> bool:
     """Return whether *gpu* is the graphics part of a client processor; an MI300A is an APU but no such thing."""
     return gpu.apu is True and gpu.gfx != MI300_TARGET

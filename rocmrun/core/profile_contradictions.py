@@ -1,0 +1,155 @@
+"""What cannot hold at once in one profile, though each key alone is right. Policy is the planner's, not decided here."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import PurePosixPath
+
+from rocmrun.core.profile import Profile
+from rocmrun.core.toml import key_path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction:
+    """Keys that do not go together.
+
+    Attributes:
+        keys: The key paths that contradict each other; the first is where people should look.
+        text: What is wrong and what would be right.
+    """
+
+    keys: tuple[str, ...]
+    text: str
+
+
+def contradictions(profile: Profile) -> tuple[Contradiction, ...]:
+    """Return all contradictions of *profile*."""
+    checks = (_shared_memory, _network, _same_port, _nested_targets, _group_paths, _environment,
+              _gpu_selection, _same_grant, _volume_names)  # fmt: skip
+    return tuple(found for check in checks for found in check(profile))
+
+
+def _grant_key(profile: Profile, grant: str) -> str | None:
+    for index, privilege in enumerate(profile.privileges):
+        if privilege.grant == grant:
+            return f"privileges[{index}].grant"
+    return None
+
+
+def _shared_memory(profile: Profile) -> Iterator[Contradiction]:
+    host = _grant_key(profile, "ipc:host")
+    if host and profile.container.shm_size is not None:
+        yield Contradiction(
+            keys=("container.shm_size", host),
+            text="has no effect with ipc:host, which brings the host's /dev/shm; keep one of the two",
+        )
+    shareable = _grant_key(profile, "ipc:shareable")
+    if host and shareable:
+        yield Contradiction(
+            keys=(shareable, host), text="ipc:shareable and ipc:host exclude each other"
+        )
+
+
+def _network(profile: Profile) -> Iterator[Contradiction]:
+    network = profile.container.network
+    if profile.container.ports and network != "bridge":
+        yield Contradiction(
+            keys=("container.ports", "container.network"),
+            text=f'ports need container.network = "bridge"; with "{network}" nothing is published',
+        )
+    if network == "host" and not _grant_key(profile, "network:host"):
+        yield Contradiction(
+            keys=("container.network", "privileges"),
+            text='"host" needs an entry in [[privileges]] with grant = "network:host" and a reason',
+        )
+
+
+def _same_port(profile: Profile) -> Iterator[Contradiction]:
+    for (first, one), (second, other) in combinations(enumerate(profile.container.ports), 2):
+        taken = (one.address, one.host_port, one.protocol)
+        if taken == (other.address, other.host_port, other.protocol):
+            yield Contradiction(
+                keys=(f"container.ports[{second}]", f"container.ports[{first}]"),
+                text=f'publishes the same host port as "{one}"',
+            )
+
+
+def _nested_targets(profile: Profile) -> Iterator[Contradiction]:
+    """Find targets that are equal or below one another: the order of mounting would decide what is seen."""
+    targets = [
+        (f"mounts[{index}].target", PurePosixPath(mount.target))
+        for index, mount in enumerate(profile.mounts)
+    ]
+    targets += [
+        (key_path(("container", "tmpfs", path)), PurePosixPath(path))
+        for path in profile.container.tmpfs
+    ]
+    for (one_key, one), (other_key, other) in combinations(targets, 2):
+        if one == other:
+            yield Contradiction(
+                keys=(other_key, one_key), text=f'"{other}" is already the target of {one_key}'
+            )
+        elif one.is_relative_to(other) or other.is_relative_to(one):
+            (below_key, below), (above_key, above) = sorted(
+                ((one_key, one), (other_key, other)), key=lambda item: -len(item[1].parts)
+            )
+            yield Contradiction(
+                keys=(below_key, above_key),
+                text=f'"{below}" lies under "{above}", the target of {above_key}; mount it elsewhere',
+            )
+
+
+def _group_paths(profile: Profile) -> Iterator[Contradiction]:
+    targets = {mount.target for mount in profile.mounts}
+    for index, group in enumerate(profile.container.groups):
+        path = group.removeprefix("path:")
+        if group != path and path not in targets:
+            yield Contradiction(
+                keys=(f"container.groups[{index}]", "mounts"),
+                text=f'no mount has the target "{path}", so it has no source whose group could be taken',
+            )
+
+
+def _environment(profile: Profile) -> Iterator[Contradiction]:
+    for index, name in enumerate(profile.container.env_from):
+        if name in profile.container.env:
+            yield Contradiction(
+                keys=(f"container.env_from[{index}]", key_path(("container", "env", name))),
+                text=f"{name} is set in container.env too; keep one of the two",
+            )
+
+
+def _gpu_selection(profile: Profile) -> Iterator[Contradiction]:
+    selectors = profile.gpus.select
+    if not selectors:
+        yield Contradiction(keys=("gpus.select",), text='is empty; write ["none"] to pass no GPU')
+    for word in ("all", "none"):
+        if word in selectors and len(selectors) > 1:
+            yield Contradiction(keys=("gpus.select",), text=f'"{word}" stands alone or not at all')
+
+
+def _same_grant(profile: Profile) -> Iterator[Contradiction]:
+    lists = {
+        "privileges[{}].grant": (privilege.grant for privilege in profile.privileges),
+        "debug.privileges[{}]": profile.debug.privileges,
+    }
+    for key, grants in lists.items():
+        yield from _repeated(key, grants)
+
+
+def _repeated(key: str, grants: Iterable[str]) -> Iterator[Contradiction]:
+    seen: dict[str, str] = {}
+    for index, grant in enumerate(grants):
+        here = key.format(index)
+        if grant in seen:
+            yield Contradiction(keys=(here, seen[grant]), text=f'"{grant}" is asked for twice')
+        seen.setdefault(grant, here)
+
+
+def _volume_names(profile: Profile) -> Iterator[Contradiction]:
+    for index, mount in enumerate(profile.mounts):
+        if mount.type == "volume" and "/" in mount.source:
+            yield Contradiction(
+                keys=(f"mounts[{index}].source", f"mounts[{index}].type"),
+                text=f'"{mount.source}" is a path, and a volume has a name; write type = "bind"',
+            )

@@ -1,0 +1,203 @@
+"""Find, read and merge profiles; load one for planning, or say what is in them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from rocmrun.core.loaded_profile import LoadedProfile, load, provenance, shadow_notes
+from rocmrun.core.profile import Profile
+from rocmrun.core.profile_merge import (
+    MergedProfile,
+    ProfileFile,
+    ProfileLayer,
+    merge,
+    merged_tables,
+)
+from rocmrun.core.profile_parameters import missing_parameters, parameter_values, partly_filled_in
+from rocmrun.core.profile_parse import find_mistakes, invalid
+from rocmrun.errors import InputError, ProfileInvalid
+from rocmrun.system.profile_search import ProfileSearch, is_path, read_profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileSummary:
+    """One line of `profiles list`.
+
+    Attributes:
+        file: Where it is.
+        image: Reference as far as it is known without --set; None for a profile without an image.
+        locked: Whether its image is in the lock file; None when nobody looked, or there is no image.
+        problem: Why it cannot be used; None when it can.
+    """
+
+    file: ProfileFile
+    description: str = ""
+    accelerator: str = ""
+    image: str | None = None
+    locked: bool | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownProfile:
+    """A merged profile for people: every value that holds, and who set it.
+
+    Attributes:
+        data: The values as TOML, defaults included; a parameter without a value stays as "${name}".
+        provenance: Key path → who set it; what is not in it is a default.
+        missing: Parameters without a value, with their help.
+    """
+
+    chain: tuple[ProfileFile, ...]
+    data: Mapping[str, Any]
+    provenance: Mapping[str, str]
+    missing: Mapping[str, str]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to say aloud beside it."""
+        return shadow_notes(self.chain)
+
+
+def load_profile(
+    name: str, *, search: ProfileSearch, settings: Mapping[str, str] | None = None
+) -> LoadedProfile:
+    """Return profile *name*, its parents merged and its parameters filled in from *settings*.
+
+    Raises:
+        ProfileNotFound: it, or a parent.
+        ProfileInvalid: with every mistake.
+        ParameterMissing: with every parameter that has no value.
+        UsageError: a setting names no parameter.
+    """
+    return load(
+        read_merged(name, search),
+        settings or {},
+        directory=str(search.working_directory),
+        home=search.home,
+    )
+
+
+def read_merged(name: str, search: ProfileSearch) -> MergedProfile:
+    """Return profile *name* with its parents merged and its parameters open.
+
+    Raises:
+        ProfileNotFound: it, or a parent.
+        ProfileInvalid: a file cannot be read, or a profile extends itself.
+    """
+    layers: list[ProfileLayer] = []
+    parent: object = name
+    while isinstance(parent, str):
+        file = search.find(parent)
+        layer = ProfileLayer(file=file, data=read_profile(file))
+        _refuse_cycle(layer, layers)
+        layers.append(layer)
+        # What is not a string is a mistake of the model's to name.
+        parent = layer.data.get("extends")
+        if isinstance(parent, str) and is_path(parent):
+            parent = str(PurePosixPath(file.path).parent / parent)
+    return merge(layers)
+
+
+def list_profiles(
+    search: ProfileSearch, *, is_locked: Callable[[str], bool] | None = None
+) -> tuple[ProfileSummary, ...]:
+    """Return a summary of every profile; one that cannot be used is in it with its problem.
+
+    *is_locked* says whether the lock file holds an image reference.
+    """
+    return tuple(_summary(file, search, is_locked) for file in search.all())
+
+
+def show_profile(
+    name: str, *, search: ProfileSearch, settings: Mapping[str, str] | None = None
+) -> ShownProfile:
+    """Return what profile *name* comes to, also while parameters are missing.
+
+    Raises:
+        ProfileNotFound: it, or a parent.
+        ProfileInvalid: with every mistake.
+        UsageError: a setting names no parameter.
+    """
+    merged = read_merged(name, search)
+    values = parameter_values(merged.data, settings or {}, merged.file.name)
+    data = partly_filled_in(merged.data, values)
+    mistakes = find_mistakes(data)
+    if mistakes:
+        raise invalid(mistakes, name=merged.file.name, file_of=merged.path_of)
+    return ShownProfile(
+        chain=tuple(layer.file for layer in merged.layers),
+        data=merged_tables(Profile().as_data(defaults=True), data),
+        provenance=provenance(merged, settings or {}),
+        missing=missing_parameters(merged.data, values),
+    )
+
+
+def check_profiles(names: Iterable[str], search: ProfileSearch) -> tuple[ProfileFile, ...]:
+    """Check the profiles of *names*, or all that are found, and return their files.
+
+    Raises:
+        ProfileInvalid: with every mistake of every profile.
+    """
+    wanted = tuple(names) or tuple(file.name for file in search.all())
+    good: list[ProfileFile] = []
+    problems: list[InputError] = []
+    for name in wanted:
+        try:
+            good.append(_checked(name, search))
+        except InputError as error:
+            problems.append(error)
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        msg = f"{len(problems)} of {len(wanted)} profiles have mistakes"
+        raise ProfileInvalid(
+            msg,
+            hint=problems[0].hint,
+            details=tuple(
+                line for problem in problems for line in problem.details or (problem.message,)
+            ),
+        )
+    return tuple(good)
+
+
+def _refuse_cycle(layer: ProfileLayer, children: list[ProfileLayer]) -> None:
+    chain = [child.file.path for child in children]
+    if layer.file.path not in chain:
+        return
+    names = " → ".join(child.file.name for child in (*children, layer))
+    msg = f"profile {children[0].file.name} extends itself: {names}"
+    raise ProfileInvalid(
+        msg,
+        hint="a profile that builds on a shipped one needs a name of its own",
+        details=tuple(
+            f"{child.file.path}: extends = {child.data['extends']!r}" for child in children
+        ),
+    )
+
+
+def _checked(name: str, search: ProfileSearch) -> ProfileFile:
+    merged = read_merged(name, search)
+    mistakes = find_mistakes(merged.data)
+    if mistakes:
+        raise invalid(mistakes, name=merged.file.name, file_of=merged.path_of)
+    return merged.file
+
+
+def _summary(
+    file: ProfileFile, search: ProfileSearch, is_locked: Callable[[str], bool] | None
+) -> ProfileSummary:
+    try:
+        shown = show_profile(file.name, search=search)
+    except InputError as error:
+        first = f": {error.details[0]}" if error.details else ""
+        return ProfileSummary(file=file, problem=error.message + first)
+    image = shown.data["image"].get("ref")
+    return ProfileSummary(
+        file=file,
+        description=shown.data["description"],
+        accelerator=shown.data["accelerator"],
+        image=image,
+        locked=is_locked(image) if image and is_locked else None,
+    )
