@@ -7,11 +7,14 @@ Values follow what real machines print; ids are made up. As root, device nodes a
 with the asked owner and mode; otherwise plain files of the caller.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from rocmrun.system.sysfs import ReadBytes, read_file
 
 GIB = 1024**3
 NULL_DEVICE = os.makedev(1, 3)
@@ -118,6 +121,17 @@ def make_node(path: Path, node: FakeNode) -> None:
     else:
         path.touch()
     path.chmod(node.mode)
+
+
+def refusing(*parts: str, number: int = errno.EPERM) -> ReadBytes:
+    """Return a reader that fails for every path with one of *parts* in it, as a device cgroup does."""
+
+    def read(path: str) -> bytes:
+        if any(part in path for part in parts):
+            raise OSError(number, os.strerror(number), path)
+        return read_file(path)
+
+    return read
 
 
 def topology_node(root: Path, number: int) -> Path:

@@ -39,6 +39,11 @@ class DeviceNode:
         return self.mode & 0o006 == 0o006
 
     @property
+    def owner_writable(self) -> bool:
+        """Whether the owning user may open the node read-write."""
+        return self.mode & 0o600 == 0o600
+
+    @property
     def group_writable(self) -> bool:
         """Whether the owning group may open the node read-write."""
         return self.mode & 0o060 == 0o060
@@ -195,6 +200,8 @@ class HostFacts:
         devices: Nodes matched by the profile's own device globs, sorted by path.
         nvidia: Whether an NVIDIA driver is loaded.
         memlock_bytes: The caller's hard RLIMIT_MEMLOCK; -1 is unlimited, None unknown (another root).
+        nofile_limit: Highest RLIMIT_NOFILE that a process here can be given; None where the caller's
+            own limit does not bind the engine (it can raise limits) or is unknown.
         problems: What could not be read, one sentence each.
     """
 
@@ -226,6 +233,7 @@ class HostFacts:
     apparmor: bool | None = None
     yama_ptrace_scope: int | None = None
     memlock_bytes: int | None = None
+    nofile_limit: int | None = None
     wsl: bool | None = None
     problems: tuple[str, ...] = field(default=())
 

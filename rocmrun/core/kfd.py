@@ -176,11 +176,14 @@ def partition_bits(values: Mapping[str, int]) -> int:
 
 
 def vram_bytes(banks: tuple[Mapping[str, int], ...] | None) -> int | None:
-    """Return the device memory that *banks* add up to; None when they do not say."""
+    """Return the device memory that a GPU node's *banks* add up to; None when they do not say.
+
+    A bank without a type counts: only an old APU, processor and GPU in one node, has others.
+    """
     sizes = [
         bank.get("size_in_bytes", 0)
         for bank in banks or ()
-        if bank.get("heap_type") in _HEAP_TYPES_OF_VRAM
+        if bank.get("heap_type", _HEAP_TYPES_OF_VRAM[0]) in _HEAP_TYPES_OF_VRAM
     ]
     return sum(sizes) if sizes and all(sizes) else None
 

@@ -155,6 +155,7 @@ def test_vram_is_the_sum_of_its_banks() -> None:
     private = {"heap_type": 2, "size_in_bytes": 50}
 
     assert vram_bytes((public, private, {"heap_type": 0, "size_in_bytes": 999})) == 150
+    assert vram_bytes(({"size_in_bytes": 70},)) == 70
     assert vram_bytes((public, {"heap_type": 1})) is None
     assert vram_bytes(()) is None
     assert vram_bytes(None) is None

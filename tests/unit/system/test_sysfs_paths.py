@@ -1,0 +1,105 @@
+"""A path is walked as the kernel walks it."""
+
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+from rocmrun.core.host import PathFacts
+from rocmrun.system.sysfs import read_path
+
+
+def test_a_path_is_walked_component_by_component(tmp_path: Path) -> None:
+    """Modes and owners of every directory from the root on, the symlink resolved."""
+    target = tmp_path / "real" / "models"
+    target.mkdir(parents=True)
+    target.chmod(0o2750)
+    (tmp_path / "link").symlink_to("real/../real")
+
+    facts = read_path(f"{tmp_path}/link/models")
+
+    assert (facts.kind, facts.real_path) == ("directory", str(target))
+    assert facts.path == f"{tmp_path}/link/models"
+    assert [entry[0] for entry in facts.components] == [
+        *map(str, [*target.parents][::-1]),
+        str(target),
+    ]
+    assert facts.components[-1][1:] == (0o2750, os.getuid(), target.stat().st_gid)
+
+
+def test_dot_dot_follows_symlinks(tmp_path: Path) -> None:
+    """link/.. is the parent of the target, as the kernel has it, not of the link."""
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "a/b")
+
+    assert read_path(f"{tmp_path}/link/..").real_path == f"{tmp_path}/a"
+    assert read_path("/..").real_path == "/"
+
+
+def test_kinds_of_paths_are_told_apart(tmp_path: Path) -> None:
+    """What stands at the end, and why a path has no end."""
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "gone").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "fifo")
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(f"{tmp_path}/socket")
+
+    kinds = {
+        name: read_path(f"{tmp_path}/{name}").kind
+        for name in ("file", "socket", "fifo", "loop", "gone", "file/below", "none/at/all", "a\0b")
+    }
+
+    assert kinds == {
+        "file": "file",
+        "socket": "socket",
+        "fifo": "other",
+        "loop": "loop",
+        "gone": "missing",
+        "file/below": "missing",
+        "none/at/all": "missing",
+        "a\0b": "missing",
+    }
+    assert read_path("/dev/null").kind == "device"
+    assert read_path(f"{tmp_path}/loop").real_path is None
+
+
+def test_forty_symlinks_are_followed_and_no_more(tmp_path: Path) -> None:
+    """The kernel's limit."""
+    (tmp_path / "0").mkdir()
+    for number in range(41):
+        (tmp_path / str(number + 1)).symlink_to(str(number))
+
+    assert read_path(f"{tmp_path}/40").kind == "directory"
+    assert read_path(f"{tmp_path}/41").kind == "loop"
+
+
+def test_a_directory_that_may_not_be_searched_is_denied() -> None:
+    """What lies behind is not "missing": nobody can say."""
+    with tempfile.TemporaryDirectory() as directory:  # pytest's own is closed to others already
+        closed = Path(directory).resolve() / "closed"
+        (closed / "models").mkdir(parents=True)
+        Path(directory).chmod(0o755)
+        closed.chmod(0)
+
+        facts = read_path_as_nobody(closed / "models")
+
+        closed.chmod(0o700)
+    assert (facts.kind, facts.real_path) == ("denied", None)
+    assert facts.components[-1][0] == str(closed)
+
+
+def read_path_as_nobody(path: Path) -> PathFacts:
+    """Read without root's right to enter every directory."""
+    if os.geteuid() != 0:
+        return read_path(str(path))
+    os.seteuid(65534)
+    try:
+        return read_path(str(path))
+    finally:
+        os.seteuid(0)
+
+
+def test_a_relative_path_starts_at_the_working_directory() -> None:
+    """And is reported absolute."""
+    assert read_path(".").real_path == str(Path.cwd().resolve())
