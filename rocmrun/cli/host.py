@@ -23,7 +23,7 @@ def command(*, root: Path, as_json: bool) -> None:
     Examples:
       rocmrun host
       rocmrun host --json > host.json
-    """  # noqa: D301  # \b is click's mark for lines that stay as they are
+    """  # \b is click's mark for lines that stay as they are
     from rocmrun.console.output import emit_json, out
     from rocmrun.system.sysfs import read_host
 

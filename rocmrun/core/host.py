@@ -8,6 +8,8 @@ from typing import Literal
 
 SCHEMA_VERSION = 1
 
+_OWNER_READ_WRITE, _GROUP_READ_WRITE, _OTHERS_READ_WRITE = 0o600, 0o060, 0o006
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceNode:
@@ -36,17 +38,17 @@ class DeviceNode:
     @property
     def world_writable(self) -> bool:
         """Whether everybody may open the node read-write."""
-        return self.mode & 0o006 == 0o006
+        return self.mode & _OTHERS_READ_WRITE == _OTHERS_READ_WRITE
 
     @property
     def owner_writable(self) -> bool:
         """Whether the owning user may open the node read-write."""
-        return self.mode & 0o600 == 0o600
+        return self.mode & _OWNER_READ_WRITE == _OWNER_READ_WRITE
 
     @property
     def group_writable(self) -> bool:
         """Whether the owning group may open the node read-write."""
-        return self.mode & 0o060 == 0o060
+        return self.mode & _GROUP_READ_WRITE == _GROUP_READ_WRITE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rocmrun.core.host import DeviceNode, Gpu, HostFacts, Link, NumaNode, PciGpu
-from rocmrun.system.sysfs import read_host
+from rocmrun.system.sysfs import read_file, read_host
 from tests.hosts import (
     IGPU_AND_DGPU,
     MI210_X8,
@@ -389,6 +390,21 @@ def test_a_tree_copied_without_symlinks_reads_alike(tmp_path: Path) -> None:
 def ignore_way_back(directory: str, _names: list[str]) -> list[str]:
     """Leave out <device>/drm, through which the copy would run in circles."""
     return [] if directory.endswith("class") else ["drm"]
+
+
+def test_no_file_is_read_twice(tmp_path: Path) -> None:
+    """One pass: what changes meanwhile cannot contradict itself."""
+    root = build_host(tmp_path, mi300x_partitions(2), cpu_nodes=2, holders={5: [0]})
+    reads: Counter[str] = Counter()
+
+    def read(path: str) -> bytes:
+        reads[path] += 1
+        return read_file(path)
+
+    read_host(root, read=read)
+
+    assert reads[f"{root}/sys/class/kfd/kfd/topology/nodes/2/properties"] == 1
+    assert [path for path, count in reads.items() if count > 1] == []
 
 
 def test_device_globs_are_expanded_below_the_root(tmp_path: Path) -> None:
