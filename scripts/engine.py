@@ -100,7 +100,9 @@ def _refuse_a_second() -> None:
             continue
         if name == "dockerd":
             msg = f"dockerd already runs (pid {comm.parent.name}) but does not answer here"
-            raise SetupError(msg, hint="export DOCKER_HOST=unix://… with the socket that it listens on")
+            raise SetupError(
+                msg, hint="export DOCKER_HOST=unix://… with the socket that it listens on"
+            )
 
 
 def _start(options: tuple[str, ...], *, state: Path, log: Path) -> str | None:

@@ -47,7 +47,8 @@ def ensure(references: tuple[str, ...], *, build: Path, log: Path) -> None:
         recipe = recipe_of(reference)
         if made_from(reference) != recipe:
             started = time.monotonic()
-            makers[reference](recipe, build / "images", log)
+            folder = build / "images" / reference.rpartition("/")[2].replace(":", "-")
+            makers[reference](recipe, folder, log)
             say(f"image: {reference} built in {time.monotonic() - started:.0f} s")
         _push(reference, log=log)
 
@@ -83,7 +84,7 @@ def made_from(reference: str) -> str | None:
 def _make_python(recipe: str, folder: Path, log: Path) -> None:
     if os.geteuid() == 0 or find("mmdebstrap") is not None:
         say(f"image: {PYTHON}: installing Debian {rootfs.suite()} (a minute)")
-        with rootfs.debian(folder / "python", log=log) as tar:
+        with rootfs.debian(folder, log=log) as tar:
             _import(tar, PYTHON, recipe=recipe, command='["python3"]', log=log)
         return
     say(f"image: {PYTHON}: neither root nor mmdebstrap, so {PULLED_BASE} is pulled")
@@ -91,26 +92,29 @@ def _make_python(recipe: str, folder: Path, log: Path) -> None:
         _build("../Dockerfile.probe", PYTHON, recipe=recipe, log=log, args={"BASE": PULLED_BASE})
     except SetupError as error:
         msg = f"no base for the demo image: {error}"
-        raise SetupError(msg, hint="sudo make demo  # or: sudo apt-get install mmdebstrap") from error
+        raise SetupError(
+            msg, hint="sudo make demo  # or: sudo apt-get install mmdebstrap"
+        ) from error
 
 
 def _make_demo(recipe: str, folder: Path, log: Path) -> None:
     asked = output(["docker", "run", "--rm", "--network=none", PYTHON, "python3", "-c", ASK_PYTHON])
     python = json.loads(asked)
-    context = folder / "demo"
-    rmtree(context, ignore_errors=True)
-    torch_wheel.install(context / "site", python=python["version"], log=log)
+    rmtree(folder, ignore_errors=True)
+    torch_wheel.install(folder / "site", python=python["version"], log=log)
     args = {"BASE": PYTHON, "SITE_PACKAGES": python["site"]}
-    _build("demo.Dockerfile", DEMO, recipe=recipe, log=log, args=args, context=context, network="none")
-    rmtree(context)
+    _build(
+        "demo.Dockerfile", DEMO, recipe=recipe, log=log, args=args, context=folder, network="none"
+    )
+    rmtree(folder)
 
 
-def _make_compiler(recipe: str, folder: Path, log: Path) -> None:
+def _make_compiler(recipe: str, _folder: Path, log: Path) -> None:
     _build("compiler.Dockerfile", COMPILER, recipe=recipe, log=log, args={"BASE": DEMO})
 
 
 def _make_tiny(recipe: str, folder: Path, log: Path) -> None:
-    with rootfs.busybox(folder / "tiny", log=log) as tar:
+    with rootfs.busybox(folder, log=log) as tar:
         _import(tar, TINY, recipe=recipe, command='["sh"]', log=log)
 
 

@@ -4,6 +4,7 @@ import json
 import time
 import urllib.error
 import urllib.request
+from http.client import HTTPResponse
 from pathlib import Path
 
 from scripts import background
@@ -134,7 +135,8 @@ def _start_container(state: Path) -> None:
     (state / "registry.container").write_text(container + "\n", encoding="utf-8")
 
 
-def _open(path: str, **headers: str):
+def _open(path: str, **headers: str) -> HTTPResponse:
     request = urllib.request.Request(f"http://{ADDRESS}{path}", headers=headers)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    return opener.open(request, timeout=5)
+    response: HTTPResponse = opener.open(request, timeout=5)
+    return response

@@ -2,20 +2,25 @@
 
 import os
 import platform
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
 from typing import IO
 
-from scripts.commands import SetupError, find, output, run
+from scripts.commands import find, output, run
 
 DEFAULT_SUITE = "bookworm"
 # What torch and the probe need, and Debian's own ROCm tools.
 PACKAGES = ("python3", "libstdc++6", "libgomp1", "rocminfo", "rocm-smi")
 # Nothing in a container reads these, and the devices are the engine's to make.
-LEFT_OUT = ("./dev/*", "./var/cache/apt/*", "./var/lib/apt/lists/*", "./var/log/*.log", "./usr/share/doc/*")
+LEFT_OUT = (
+    "./dev/*",
+    "./var/cache/apt/*",
+    "./var/lib/apt/lists/*",
+    "./var/log/*.log",
+    "./usr/share/doc/*",
+)
 
 
 def suite(os_release: dict[str, str] | None = None) -> str:

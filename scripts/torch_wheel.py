@@ -73,7 +73,9 @@ def _wanted(pip: Sequence[str], *, log: Path) -> list[str]:
     except SetupError as error:
         if os.environ.get(ALLOW_CUDA) != "1":
             msg = f"pip finds only a CUDA build of torch {TORCH} ({_size(found)})\n{error}"
-            raise SetupError(msg, hint=f"{ALLOW_CUDA}=1 make demo  # takes the CUDA build") from error
+            raise SetupError(
+                msg, hint=f"{ALLOW_CUDA}=1 make demo  # takes the CUDA build"
+            ) from error
         _tell(found)
         return plain
     return cpu
@@ -89,7 +91,11 @@ def _pip(python: str) -> list[str]:
     """Return a pip that installs wheels for another Python than the one it runs in."""
     tag = python.replace(".", "")
     machine = platform.machine()
-    platforms = [f"manylinux_2_28_{machine}", f"manylinux_2_17_{machine}", f"manylinux2014_{machine}"]
+    platforms = [
+        f"manylinux_2_28_{machine}",
+        f"manylinux_2_17_{machine}",
+        f"manylinux2014_{machine}",
+    ]
     words = [sys.executable, "-m", "pip", "install", "--quiet", "--only-binary=:all:"]
     words += ["--python-version", python, "--implementation", "cp", "--abi", f"cp{tag}"]
     return words + [word for name in platforms for word in ("--platform", name)]
