@@ -24,7 +24,7 @@ def command(*, root: Path, as_json: bool) -> None:
       rocmrun host
       rocmrun host --json > host.json
     """  # \b is click's mark for lines that stay as they are
-    from rocmrun.console.output import emit_json, out
+    from rocmrun.console.output import emit, emit_json
     from rocmrun.system.sysfs import read_host
 
     host = read_host(root)
@@ -33,6 +33,7 @@ def command(*, root: Path, as_json: bool) -> None:
 
         emit_json({"v": 1, "ok": True, **host_to_json(host)})
         return
-    from rocmrun.console.host import print_host
+    from rocmrun.console.host import host_lines
 
-    print_host(out(), host)
+    for line in host_lines(host):
+        emit(line)

@@ -1,30 +1,30 @@
 """A host as people read it: the four numberings of each GPU side by side."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rocmrun.core.host import DeviceNode, Gpu, HostFacts
 from rocmrun.core.text import human_size, printable
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
 _UNKNOWN = "?"
 _NONE = "-"
+_COLUMNS = (
+    "HIP",
+    "amd-smi",
+    "PCI address",
+    "partition",
+    "render node",
+    "gfx",
+    "VRAM",
+    "NUMA",
+    "owner and mode",
+)
 
 
-def print_host(console: "Console", host: HostFacts) -> None:
-    """Print *host* for people."""
-    for line in _machine_lines(host):
-        console.print(line, markup=False)
-    if not host.gpus:
-        for line in _nothing_found(host):
-            console.print(line, markup=False)
-    else:
-        console.print()
-        _print_gpus(console, host.gpus)
-    for note in host_notes(host):
-        console.print(f"note: {printable(note)}", markup=False)
+def host_lines(host: HostFacts) -> list[str]:
+    """Return *host* as lines for people, as wide as their content: they may be piped."""
+    found = _table(host.gpus) if host.gpus else _nothing_found(host)
+    notes = [f"note: {note}" for note in host_notes(host)]
+    return [printable(line) for line in (*_machine_lines(host), "", *found, *notes)]
 
 
 def host_notes(host: HostFacts) -> tuple[str, ...]:
@@ -69,12 +69,12 @@ def _machine_lines(host: HostFacts) -> list[str]:
         printable(f"driver  {driver}" + (", and an NVIDIA driver" if host.nvidia else "")),
         f"kfd     {_node(host.kfd)}",
     ]
-    return lines if host.root == "/" else [f"root    {printable(host.root)}", *lines]
+    return lines if host.root == "/" else [f"root    {host.root}", *lines]
 
 
 def _nothing_found(host: HostFacts) -> list[str]:
     """Return what was looked at in vain, for a person who expected a GPU."""
-    lines = ["", "no AMD GPU found. Looked at:"]
+    lines = ["no AMD GPU found. Looked at:"]
     topology = "shows no GPU node" if host.kfd_topology else "does not exist"
     lines.append(f"  /sys/class/kfd/kfd/topology  {topology}")
     lines.append(f"  /dev/kfd                     {'exists' if host.kfd else 'does not exist'}")
@@ -91,37 +91,37 @@ def _nothing_found(host: HostFacts) -> list[str]:
     return lines
 
 
-def _print_gpus(console: "Console", gpus: Sequence[Gpu]) -> None:
-    from rich.table import Table  # noqa: PLC0415  # only where a table is drawn
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("HIP", "amd-smi"):
-        table.add_column(name, justify="right")
-    for name in ("PCI address", "render node", "gfx", "VRAM", "NUMA", "owner and mode"):
-        table.add_column(name, no_wrap=True)
-    for gpu in gpus:
-        table.add_row(*(Text(printable(cell)) for cell in _cells(gpu)))
-    console.print(table)
+def _table(gpus: Sequence[Gpu]) -> list[str]:
+    rows = [_COLUMNS, *map(_cells, gpus)]
+    if all(gpu.partition is None for gpu in gpus):
+        unused = _COLUMNS.index("partition")
+        rows = [(*row[:unused], *row[unused + 1 :]) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def _cells(gpu: Gpu) -> tuple[str, ...]:
     if not gpu.permitted:
-        hidden = (_UNKNOWN, f"KFD node {gpu.node}", _NONE, _NONE, _NONE, _NONE)
-        return (_NONE, *hidden, "hidden by the device cgroup")
-    address = gpu.pci_address or _UNKNOWN
-    if gpu.partition is not None:
-        address += f" partition {gpu.partition}"
+        unseen = (_NONE,) * (len(_COLUMNS) - 3)
+        return (_NONE, _NONE, *unseen, f"KFD node {gpu.node}: hidden by the device cgroup")
     return (
         str(gpu.index),
-        _UNKNOWN if gpu.amd_smi_index is None else str(gpu.amd_smi_index),
-        address,
+        _text(gpu.amd_smi_index),
+        gpu.pci_address or _UNKNOWN,
+        _NONE if gpu.partition is None else str(gpu.partition),
         _UNKNOWN if gpu.render_minor is None else f"renderD{gpu.render_minor}",
         (gpu.gfx or _UNKNOWN) + (" APU" if gpu.apu else ""),
         human_size(gpu.vram_bytes) if gpu.vram_bytes else _UNKNOWN,
-        _UNKNOWN if gpu.numa_node is None else str(gpu.numa_node),
+        _text(gpu.numa_node),
         _node(gpu.render_node),
     )
+
+
+def _text(number: int | None) -> str:
+    return _UNKNOWN if number is None else str(number)
 
 
 def _node(node: DeviceNode | None) -> str:
