@@ -20,6 +20,7 @@ MAX_LINES = 200_000
 MAX_CHECKS = 20_000
 KEPT_NOISE_LINES = 10
 KEPT_TAIL_LINES = 40
+MAX_STAGES = 20
 MAX_DEPTH = 12
 MAX_TEXT = 4000
 
@@ -65,7 +66,7 @@ class ReportParser:
             probe_version=_text(start.get("probe_version")),
             level=_text(start.get("level")),
             accelerator=_text(start.get("accelerator")),
-            stages=tuple(_text(stage) for stage in _list(start.get("stages"))[:MAX_DEPTH]),
+            stages=tuple(_text(stage) for stage in _list(start.get("stages"))[:MAX_STAGES]),
             python=_text(start.get("python")),
             seconds=_seconds((self._end or {}).get("seconds")),
             checks=tuple(self._checks),
