@@ -10,6 +10,7 @@ RocmrunError
 │   ├── ParameterMissing      parameter-missing
 │   ├── ReferenceInvalid      reference-invalid
 │   ├── MountSourceInvalid    mount-source
+│   ├── LockUnwritable        lock-unwritable
 │   └── ReportUnwritable      report-unwritable
 ├── LockError             3   run `rocmrun lock`
 │   ├── LockMissing           lock-missing
@@ -109,6 +110,12 @@ class MountSourceInvalid(InputError):
     """A mount's source is missing, loops, or is not what its target needs."""
 
     slug = "mount-source"
+
+
+class LockUnwritable(InputError):
+    """The lock file cannot be written where it belongs."""
+
+    slug = "lock-unwritable"
 
 
 class ReportUnwritable(InputError):

@@ -123,14 +123,21 @@ def moving_tag_warnings(wanted: Iterable[Wanted]) -> tuple[str, ...]:
     )
 
 
-def select_upgrades(names: Iterable[str], wanted: Iterable[Wanted], lock: Lock) -> frozenset[str]:
+def select_upgrades(
+    names: Iterable[str], wanted: Iterable[Wanted], locked: Iterable[str]
+) -> frozenset[str]:
     """Return the references that *names* (profile names or references) mean.
 
+    Args:
+        names: What people typed.
+        wanted: What the profiles of this run ask for.
+        locked: References that locks of this run already hold.
+
     Raises:
-        UsageError: a name is neither a profile in this run nor a reference in it or in the lock.
+        UsageError: a name is neither a profile in this run nor a reference in it or in a lock.
     """
     by_profile = {name: item.ref for item in wanted for name in item.profiles}
-    refs = {*by_profile.values(), *(image.ref for image in lock.images)}
+    refs = {*by_profile.values(), *locked}
     chosen: set[str] = set()
     for name in names:
         ref = by_profile.get(name) or _canonical_or_none(name)

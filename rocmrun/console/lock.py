@@ -1,0 +1,126 @@
+"""What `rocmrun lock` did and what its check found, for people and as JSON."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rocmrun.core.lock import PinnedImage
+from rocmrun.core.lock_changes import Change, ChangeKind, pin_label
+from rocmrun.core.reference import parse_reference
+from rocmrun.core.text import printable
+from rocmrun.usecases.lock import FileReport, LockReport
+from rocmrun.usecases.lock_check import CheckReport
+
+_MARKS = {
+    ChangeKind.ADDED: "+",
+    ChangeKind.REMOVED: "-",
+    ChangeKind.CHANGED: "~",
+    ChangeKind.UPDATED: "*",
+}
+
+
+def report_lines(report: LockReport) -> Iterator[str]:
+    """Yield what a run did: one line a changed pin, then one line a file."""
+    for file in report.files:
+        for change in file.changes:
+            if change.kind is not ChangeKind.KEPT:
+                yield printable(_change_line(change))
+        yield printable(_file_line(file, dry_run=report.dry_run))
+
+
+def report_as_json(report: LockReport) -> dict[str, Any]:
+    """Return a run's report as JSON."""
+    return {
+        "v": 1,
+        "ok": True,
+        "dry_run": report.dry_run,
+        "asked": report.asked,
+        "warnings": list(report.warnings),
+        "locks": [
+            {
+                "path": str(file.path),
+                "written": file.written,
+                "images": [_change_as_json(change) for change in file.changes],
+            }
+            for file in report.files
+        ],
+    }
+
+
+def check_lines(report: CheckReport) -> Iterator[str]:
+    """Yield what a check without findings says."""
+    count = len(report.checked)
+    images = f"{count} image{'' if count == 1 else 's'}"
+    scope = "" if report.offline else ", and every tag still names its digest"
+    yield printable(
+        f"{', '.join(map(str, report.paths))}: {images} locked as the profiles ask{scope}"
+    )
+
+
+def check_as_json(report: CheckReport) -> dict[str, Any]:
+    """Return a check's report as JSON; the error that decides the exit code is in it too."""
+    failure = report.failure
+    error = failure and {
+        "slug": failure.slug,
+        "code": failure.exit_code,
+        "message": failure.message,
+        "hint": failure.hint,
+        "details": list(failure.details),
+    }
+    return {
+        "v": 1,
+        "ok": failure is None,
+        **({"error": error} if error else {}),
+        "offline": report.offline,
+        "locks": [str(path) for path in report.paths],
+        "checked": list(report.checked),
+        "warnings": list(report.warnings),
+        "findings": [
+            {
+                "ref": finding.ref,
+                "slug": finding.error.slug,
+                "code": finding.error.exit_code,
+                "message": finding.error.message,
+                "hint": finding.error.hint,
+            }
+            for finding in report.findings
+        ],
+    }
+
+
+def _change_line(change: Change) -> str:
+    name = parse_reference(change.ref).familiar
+    before, after = change.before, change.after
+    if change.kind is ChangeKind.CHANGED and before and after:
+        digests = f"{pin_label(before)} -> {pin_label(after)}"
+    else:
+        known = after or before
+        digests = pin_label(known) if known else ""
+    local = "local image" if after and after.source == "local" else ""
+    words = [f"{_MARKS[change.kind]} {name}", digests, local, *change.details]
+    return "  ".join(word for word in words if word)
+
+
+def _file_line(file: FileReport, *, dry_run: bool) -> str:
+    counts = dict.fromkeys(ChangeKind, 0)
+    for change in file.changes:
+        counts[change.kind] += 1
+    told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    if dry_run:
+        state = "would be written" if len(file.changes) > counts[ChangeKind.KEPT] else "would stay"
+    else:
+        state = "written" if file.written else "unchanged"
+    return f"{file.path}: {state}" + (f" ({told})" if told else "")
+
+
+def _change_as_json(change: Change) -> dict[str, Any]:
+    return {
+        "change": str(change.kind),
+        "ref": change.ref,
+        "before": _pin_as_json(change.before),
+        "after": _pin_as_json(change.after),
+        "details": list(change.details),
+    }
+
+
+def _pin_as_json(pin: PinnedImage | None) -> dict[str, Any] | None:
+    return None if pin is None else pin.model_dump(mode="json", exclude_none=True)

@@ -1,0 +1,182 @@
+"""Lock: keep the pins there are, ask for what is missing, write the file whole. Profiles are never rewritten."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rocmrun.core.lock import Lock, PinnedImage
+from rocmrun.core.lock_changes import (
+    Change,
+    Question,
+    apply_answers,
+    changes,
+    merge,
+    moving_tag_warnings,
+    questions,
+    select_upgrades,
+)
+from rocmrun.core.lock_check import combine
+from rocmrun.errors import LockUnreadable, LockUnwritable
+from rocmrun.system.files import guarded, make_directory, read_text, write_atomic
+from rocmrun.usecases.lock_ask import Inquiry, Sources, ask_all
+from rocmrun.usecases.lock_files import LockFile, by_lock, read_lock_file
+from rocmrun.usecases.lock_selection import Selection
+from rocmrun.usecases.locks import LockPlaces, read_lock
+
+GUARD_SECONDS = 30.0
+DEFAULT_JOBS = 8
+DEFAULT_TIMEOUT_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockRequest:
+    """What the command line asks for.
+
+    Attributes:
+        upgrade: Ask for every tag again.
+        upgrade_images: Ask again for these: profile names or references.
+        facts: Read what images claim to hold.
+        jobs: Questions at once.
+        timeout_seconds: For each question.
+    """
+
+    selection: Selection
+    upgrade: bool = False
+    upgrade_images: tuple[str, ...] = ()
+    facts: bool = False
+    dry_run: bool = False
+    jobs: int = DEFAULT_JOBS
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReport:
+    """What happened to one lock file."""
+
+    path: Path
+    changes: tuple[Change, ...]
+    written: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockReport:
+    """What a run did; *asked* counts the questions that went out."""
+
+    files: tuple[FileReport, ...]
+    warnings: tuple[str, ...]
+    asked: int
+    dry_run: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class _Round:
+    """The questions of one run, each asked once however many files want it, and the answers."""
+
+    questions: dict[Question, PinnedImage | None] = field(default_factory=dict)
+    answers: dict[Question, PinnedImage] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def lock_profiles(
+    request: LockRequest,
+    *,
+    places: LockPlaces,
+    open_sources: Callable[[Callable[[str], None]], Sources],
+    on_ask: Callable[[int], None] = lambda _count: None,
+) -> LockReport:
+    """Bring the locks of the selected profiles up to date.
+
+    Args:
+        request: What is asked for.
+        places: Where locks stand.
+        open_sources: Returns whom to ask, given what takes warnings; not called when there is no question.
+        on_ask: Called with the number of questions before they go out.
+
+    Raises:
+        PlanRefused: a profile refuses moving tags and has one.
+        UsageError: --upgrade-image names nothing.
+        LockUnreadable: a lock is there and cannot be read.
+        LockBusy: another process changed the same pins meanwhile.
+        RocmrunError: what could not be resolved, all of it; then nothing was written.
+    """
+    files = tuple(
+        read_lock_file(path, references, places)
+        for path, references in by_lock(request.selection.references, places).items()
+    )
+    wanted = [item for file in files for item in file.wanted]
+    warnings = [*request.selection.notes, *moving_tag_warnings(wanted)]
+    asked = {file.path: _questions(request, file, _upgrades(request, files)) for file in files}
+    around = _Round(warnings=warnings)
+    for file in files:
+        around.questions |= {q: file.pins.get(q.ref) for q in asked[file.path]}
+    if around.questions:
+        on_ask(len(around.questions))
+        _answer(around, request, open_sources)
+    reports = tuple(
+        _finish(file, {q.ref: around.answers[q] for q in asked[file.path]}, request)
+        for file in files
+    )
+    return LockReport(
+        files=reports,
+        warnings=tuple(dict.fromkeys(around.warnings)),
+        asked=len(around.questions),
+        dry_run=request.dry_run,
+    )
+
+
+def _upgrades(request: LockRequest, files: tuple[LockFile, ...]) -> frozenset[str]:
+    wanted = [item for file in files for item in file.wanted]
+    locked = [image.ref for file in files for image in file.pins.images]
+    if not request.upgrade:
+        return select_upgrades(request.upgrade_images, wanted, locked)
+    used = request.selection.used
+    others = () if used is None else (ref for ref in locked if ref in used)
+    return frozenset((*(item.ref for item in wanted), *others))
+
+
+def _questions(
+    request: LockRequest, file: LockFile, upgrades: frozenset[str]
+) -> tuple[Question, ...]:
+    return questions(file.pins, file.wanted, upgrade=upgrades, facts=request.facts)
+
+
+def _answer(
+    around: _Round,
+    request: LockRequest,
+    open_sources: Callable[[Callable[[str], None]], Sources],
+) -> None:
+    inquiry = Inquiry(
+        sources=open_sources(around.warnings.append),
+        timeout_seconds=request.timeout_seconds,
+        facts=request.facts,
+        warnings=around.warnings,
+    )
+    asked = list(around.questions)
+    found, failures = ask_all(
+        asked, lambda question: inquiry.pin(question, around.questions[question]), jobs=request.jobs
+    )
+    if failures:
+        summary = f"{len(failures)} of {len(asked)} images could not be locked; nothing was written"
+        raise combine(failures, summary)
+    around.answers = dict(zip(asked, found, strict=True))
+
+
+def _finish(file: LockFile, answers: Mapping[str, PinnedImage], request: LockRequest) -> FileReport:
+    used = request.selection.used
+    keep = None if used is None else used | {item.ref for item in file.wanted}
+    after = apply_answers(file.pins, answers, keep=keep)
+    written = False if request.dry_run else _write(file, file.own(after, answers))
+    return FileReport(path=file.path, changes=changes(file.pins, after), written=written)
+
+
+def _write(file: LockFile, after: Lock) -> bool:
+    """Write *after*, together with what another process wrote since the file was read."""
+    if file.before is None and not after.images:
+        return False
+    if file.before == after and read_text(file.path, LockUnreadable) == after.text():
+        return False  # nothing to do, and no need for a directory that can be written
+    make_directory(file.path.parent, error=LockUnwritable)
+    with guarded(file.path, timeout_seconds=GUARD_SECONDS, error=LockUnwritable):
+        before, now = file.before or Lock(), read_lock(file.path) or Lock()
+        merged = after if now == before else merge(before, after, now)
+        return write_atomic(file.path, merged.text(), error=LockUnwritable)
