@@ -12,7 +12,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "launch": ("rocmrun.cli.launch", "Start a locked image, hardened, after proving its GPUs."),
     "lock": ("rocmrun.cli.lock", "Pin the images of profiles to digests."),
     "plan": ("rocmrun.cli.plan", "Show every right a launch would grant, with its reason."),
-    "probe": ("rocmrun.cli.probe", "Prove the GPUs in a container with exactly the profile's rights."),
+    "probe": (
+        "rocmrun.cli.probe",
+        "Prove the GPUs in a container with exactly the profile's rights.",
+    ),
     "host": ("rocmrun.cli.host", "Show the GPUs, nodes and settings of this machine."),
     "profiles": ("rocmrun.cli.profiles", "List, show and check profiles."),
     "clean": ("rocmrun.cli.clean", "Remove what a crash left behind."),
@@ -69,7 +72,9 @@ class LazyGroup(click.Group):
     help="Colour of messages; NO_COLOR is honoured too.",
 )
 @click.option("--traceback", is_flag=True, help="Show Python tracebacks of errors.")
-def cli(*, verbose: bool, quiet: bool, color: Literal["auto", "always", "never"], traceback: bool) -> None:
+def cli(
+    *, verbose: bool, quiet: bool, color: Literal["auto", "always", "never"], traceback: bool
+) -> None:
     """Start a locked image on AMD GPUs with no more rights than the job needs, and prove every GPU first."""
     settings.verbose, settings.quiet, settings.color = verbose, quiet, color
     click.get_current_context().ensure_object(dict)["traceback"] = traceback

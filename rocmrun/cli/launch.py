@@ -1,0 +1,112 @@
+"""`rocmrun launch`: the main job."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rocmrun.cli.asking import ask_options
+from rocmrun.cli.main import command_context
+
+if TYPE_CHECKING:
+    from rocmrun.usecases.prepare import Ask
+
+
+@click.command(
+    "launch",
+    short_help="Start a locked image, hardened, after proving its GPUs.",
+    context_settings=command_context(),
+)
+@click.argument("profile")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--no-probe", is_flag=True, help="Start without proving the GPUs.")
+@click.option(
+    "--probe-level",
+    type=click.Choice(["quick", "standard", "full"]),
+    help="How much to prove; the profile's level by default.",
+)
+@click.option(
+    "-d", "--detach", is_flag=True, help="Print the container's name and leave it running."
+)
+@click.option("--name", metavar="NAME", help="Name of the container.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and start nothing.")
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=True, path_type=Path),
+    metavar="FILE",
+    help="Write what was started, proved and returned to FILE as JSON.",
+)
+@click.option(
+    "--pull",
+    type=click.Choice(["missing", "never"]),
+    default="missing",
+    show_default=True,
+    help="Whether an absent image may be fetched.",
+)
+@click.option(
+    "--unlocked", is_flag=True, help="Start an image that no lock pins; refused where CI is set."
+)
+@click.option("--keep", is_flag=True, help="Leave the ended container in place.")
+@click.option("--share", is_flag=True, help="Take GPUs that another run or process uses.")
+@click.option(
+    "--wait",
+    "wait_seconds",
+    type=click.FloatRange(min=0),
+    default=0,
+    metavar="SECONDS",
+    help="Wait for GPUs that are in use.",
+)
+@ask_options
+def command(  # noqa: PLR0913  # one parameter an option
+    *,
+    ask: Callable[..., "Ask"],
+    no_probe: bool,
+    probe_level: str | None,
+    detach: bool,
+    name: str | None,
+    dry_run: bool,
+    report: Path | None,
+    pull: str,
+    unlocked: bool,
+    keep: bool,
+    share: bool,
+    wait_seconds: float,
+) -> int:
+    """Start PROFILE's image by the digest in the lock, with the rights that `rocmrun plan` shows.
+
+    The GPUs are proved first, in a container with the same rights. Then COMMAND, or the profile's,
+    gets stdout and stderr; the exit code is its own, or 125 when rocmrun failed before it ran.
+
+    \b
+    Examples:
+      rocmrun launch demo
+      rocmrun launch demo -- python3 -c 'import torch; print(torch.__version__)'
+      rocmrun launch prod-inference --set model_dir=/srv/models --detach
+    """
+    if dry_run:
+        from rocmrun.console.output import out
+        from rocmrun.console.plan import print_plan
+        from rocmrun.usecases.planning import plan_profile
+
+        prepared = plan_profile(ask, offline=False, host_file=None)
+        lock = str(prepared.lock_path) if prepared.lock_path else None
+        print_plan(out(), prepared.plan, sources={"profile": prepared.loaded.path, "lock": lock})
+        return 0
+
+    from rocmrun.console.voice import voice
+    from rocmrun.usecases.engines import connect
+    from rocmrun.usecases.launch import LaunchRequest, launch
+
+    request = LaunchRequest(
+        ask=ask(unlocked=unlocked, pull=pull == "missing"),
+        name=name,
+        probe=not no_probe,
+        level=probe_level,
+        detach=detach,
+        keep=keep,
+        share=share,
+        wait_seconds=wait_seconds,
+        report=report,
+    )
+    return launch(request, engine=connect(), voice=voice())

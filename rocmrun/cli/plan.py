@@ -1,0 +1,59 @@
+"""`rocmrun plan`: what a launch would do, and why, without doing it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rocmrun.cli.asking import ask_options
+from rocmrun.cli.main import command_context
+from rocmrun.cli.options import json_option
+
+if TYPE_CHECKING:
+    from rocmrun.usecases.prepare import Ask
+
+
+@click.command(
+    "plan",
+    short_help="Show every right a launch would grant, with its reason.",
+    context_settings=command_context(),
+)
+@click.argument("profile")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--offline", is_flag=True, help="Ask no engine; say what only it could tell.")
+@click.option(
+    "--host",
+    "host_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Plan for a host saved with `rocmrun host --json`.",
+)
+@json_option
+@ask_options
+def command(
+    *, ask: Callable[..., "Ask"], offline: bool, host_file: Path | None, as_json: bool
+) -> int:
+    """Show the container that PROFILE would get: every grant with its reason, and what is left out.
+
+    \b
+    Examples:
+      rocmrun plan demo
+      rocmrun plan prod-inference --set model_dir=/srv/models --json
+    """
+    from rocmrun.console.output import emit_json, out
+    from rocmrun.console.plan import plan_as_json, print_plan
+    from rocmrun.usecases.planning import plan_profile
+
+    prepared = plan_profile(ask, offline=offline, host_file=host_file)
+    sources = {
+        "profile": prepared.loaded.path,
+        "lock": str(prepared.lock_path) if prepared.lock_path else None,
+    }
+    if as_json:
+        emit_json(
+            plan_as_json(prepared.plan, host=prepared.host, engine=prepared.engine, sources=sources)
+        )
+    else:
+        print_plan(out(), prepared.plan, sources=sources)
+    return 0

@@ -1,0 +1,95 @@
+"""`rocmrun probe`: prove the GPUs, start nothing else."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rocmrun.cli.asking import ask_options
+from rocmrun.cli.main import command_context
+from rocmrun.cli.options import json_option
+
+if TYPE_CHECKING:
+    from rocmrun.usecases.prepare import Ask
+
+
+@click.command(
+    "probe",
+    short_help="Prove the GPUs in a container with exactly the profile's rights.",
+    context_settings=command_context(),
+)
+@click.argument("profile")
+@click.option(
+    "--level",
+    type=click.Choice(["quick", "standard", "full"]),
+    default="standard",
+    show_default=True,
+    help="How much to prove.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the record of the run to FILE as JSON.",
+)
+@click.option(
+    "--pull",
+    type=click.Choice(["missing", "never"]),
+    default="missing",
+    show_default=True,
+    help="Whether an absent image may be fetched.",
+)
+@click.option(
+    "--unlocked", is_flag=True, help="Probe an image that no lock pins; refused where CI is set."
+)
+@click.option("--share", is_flag=True, help="Probe GPUs that another run or process uses.")
+@click.option(
+    "--wait",
+    "wait_seconds",
+    type=click.FloatRange(min=0),
+    default=0,
+    metavar="SECONDS",
+    help="Wait for GPUs that are in use.",
+)
+@json_option
+@ask_options
+def command(
+    *,
+    ask: Callable[..., "Ask"],
+    level: str,
+    report: Path | None,
+    pull: str,
+    unlocked: bool,
+    share: bool,
+    wait_seconds: float,
+    as_json: bool,
+) -> int:
+    """Run every check of the level in a container with the rights that PROFILE gets, and show each.
+
+    Exit code 0 when all passed or some are degraded, 9 when one failed.
+
+    \b
+    Examples:
+      rocmrun probe demo
+      rocmrun probe prod-inference --level full --json
+    """
+    from rocmrun.console.output import emit_json, out
+    from rocmrun.console.probe import print_report, report_as_json
+    from rocmrun.console.voice import voice
+    from rocmrun.usecases.engines import connect
+    from rocmrun.usecases.launch import LaunchRequest, probe
+
+    request = LaunchRequest(
+        ask=ask(unlocked=unlocked, pull=pull == "missing"),
+        level=level,
+        share=share,
+        wait_seconds=wait_seconds,
+        report=report,
+    )
+    record = probe(request, engine=connect(), voice=voice())
+    if as_json:
+        emit_json(report_as_json(record))
+    else:
+        print_report(out(), record)
+    return 0 if record.probe is not None and record.probe.usable else 9

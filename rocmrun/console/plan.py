@@ -1,0 +1,123 @@
+"""Render a plan: for people, and as JSON."""
+
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from rocmrun.console.output import JSON_VERSION, print_table
+from rocmrun.core.docker_run import docker_run_line
+from rocmrun.core.host import EngineFacts, HostFacts
+from rocmrun.core.plan import Plan
+from rocmrun.core.text import human_size, printable
+
+
+def plan_as_json(
+    plan: Plan, *, host: HostFacts, engine: EngineFacts | None, sources: dict[str, str | None]
+) -> dict[str, Any]:
+    """Return the plan as one JSON object, with its hash, its docker line and where it was read from."""
+    return {
+        "v": JSON_VERSION,
+        "ok": True,
+        "plan": asdict(plan),
+        "hash": plan.hash,
+        "docker_run": docker_run_line(plan),
+        "sources": sources,
+        "engine": asdict(engine) if engine else None,
+        "host": {"kernel": host.kernel, "driver_version": host.driver_version, "root": host.root},
+    }
+
+
+def print_plan(console: Console, plan: Plan, *, sources: dict[str, str | None]) -> None:
+    """Print what would be granted, what is left out, and the equivalent docker line."""
+    for name, value in _header(plan, sources):
+        console.print(f"{name:<10} {printable(value)}", markup=False)
+    console.print()
+    _print_gpus(console, plan)
+    console.print(f"Grants beyond the empty container ({len(plan.grants)}):", style="bold")
+    print_table(console, _grant_table(plan))
+    console.print()
+    console.print("Left out of AMD's usual docker line:", style="bold")
+    for item in plan.left_out:
+        console.print(f"  {item.what}: {item.reason}", markup=False)
+    if plan.notes:
+        console.print()
+        console.print("Notes:", style="bold")
+        for note in plan.notes:
+            console.print(f"  {printable(note)}", markup=False)
+    console.print()
+    console.print("The same container without rocmrun:", style="bold")
+    console.print(docker_run_line(plan), markup=False, soft_wrap=True)
+
+
+def _header(plan: Plan, sources: dict[str, str | None]) -> list[tuple[str, str]]:
+    digest = plan.image.digest or (
+        f"local image {plan.image.image_id}"
+        if plan.image.source == "local"
+        else "not locked: launch refuses it until `rocmrun lock` pins it"
+    )
+    limits = [
+        f"{human_size(plan.memory_bytes)} memory" if plan.memory_bytes else "no memory limit",
+        f"{plan.pids} processes",
+    ]
+    if plan.cpus:
+        limits.append(f"{plan.cpus:g} cpus")
+    return [
+        ("profile", f"{plan.profile} ({sources.get('profile') or '?'})"),
+        ("image", plan.image.ref),
+        ("digest", digest),
+        ("lock", sources.get("lock") or "none that covers this image"),
+        ("command", " ".join((*(plan.entrypoint or ()), *plan.command)) or "the image's own"),
+        (
+            "user",
+            f"{plan.user}, no capabilities"
+            if not plan.cap_add
+            else f"{plan.user}, capabilities {', '.join(plan.cap_add)}",
+        ),
+        ("root fs", "read-only" if plan.read_only_root else "writable"),
+        ("network", plan.network),
+        ("limits", ", ".join(limits)),
+        ("isolation", plan.isolation),
+        ("probe", f"{plan.probe.level}, {plan.probe.accelerator}, {plan.probe.runtime}"),
+        ("plan", plan.hash[:16]),
+    ]
+
+
+def _print_gpus(console: Console, plan: Plan) -> None:
+    if not plan.gpus:
+        return
+    table = Table(
+        "HIP index",
+        "KFD index",
+        "PCI address",
+        "partition",
+        "render node",
+        "gfx",
+        "unique id",
+        box=None,
+        pad_edge=False,
+    )
+    for position, gpu in enumerate(plan.gpus):
+        table.add_row(
+            str(position),
+            str(gpu.index),
+            gpu.pci_address or "unknown",
+            "-" if gpu.partition is None else str(gpu.partition),
+            f"renderD{gpu.render_minor}",
+            gpu.gfx or "unknown",
+            gpu.unique_id or "none",
+        )
+    print_table(console, table)
+    console.print()
+
+
+def _grant_table(plan: Plan) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for grant in plan.grants:
+        table.add_row(
+            printable(grant.what), f"{printable(grant.reason)} [{printable(grant.asked_by)}]"
+        )
+    return table

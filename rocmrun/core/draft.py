@@ -1,0 +1,120 @@
+"""What a plan is made from, and the list of grants as it grows. Values only."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rocmrun.core.caller import Caller
+from rocmrun.core.grants import ParsedGrant, parse_grant
+from rocmrun.core.host import EngineFacts, HostFacts, PathFacts
+from rocmrun.core.image import ImageFacts
+from rocmrun.core.plan import Grant, PlannedImage
+from rocmrun.core.profile import Profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest:
+    """Everything that a plan depends on: equal requests give equal plans.
+
+    Attributes:
+        name: The profile's name.
+        profile: Merged, with parameters filled in and the command line's changes applied.
+        provenance: Key path → who set it ("profile base", "command line"); absent keys are defaults.
+        image: What the lock says, with the id of the local image where one was looked up.
+        image_facts: The image's config; None when no engine was asked.
+        engine: None when no engine was asked.
+        paths: Source path → facts, for every bind mount.
+        seccomp_files: Path → JSON text, for every seccomp file that a grant names.
+        image_ids: Numeric uid and gid behind a USER that the image gives by name.
+        narrow: Selectors of --gpu: only what they select too is passed.
+        debug: Whether `[debug]` applies.
+    """
+
+    name: str
+    profile: Profile
+    image: PlannedImage
+    host: HostFacts
+    caller: Caller
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    image_facts: ImageFacts | None = None
+    engine: EngineFacts | None = None
+    paths: Mapping[str, PathFacts] = field(default_factory=dict)
+    seccomp_files: Mapping[str, str] = field(default_factory=dict)
+    image_ids: tuple[int, int] | None = None
+    narrow: tuple[str, ...] = ()
+    interactive: bool = False
+    tty: bool = False
+    debug: bool = False
+
+    def asked_by(self, key: str) -> str:
+        """Return who asks for what *key* says: the longest known part of the key path decides."""
+        path = key
+        while path:
+            if path in self.provenance:
+                return f"{self.provenance[path]}: {key}"
+            path = (
+                path.rpartition(".")[0]
+                if "." in path
+                else path.partition("[")[0]
+                if "[" in path
+                else ""
+            )
+        return f"profile {self.name}: {key}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedPrivilege:
+    """A privilege that the profile writes down, taken apart."""
+
+    parsed: ParsedGrant
+    reason: str
+    asked_by: str
+
+
+@dataclass(slots=True)
+class Draft:
+    """A plan in the making: nothing becomes a right without passing `grant`."""
+
+    request: PlanRequest
+    grants: list[Grant] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def grant(self, what: str, reason: str, asked_by: str = "baseline") -> None:
+        """Record a right."""
+        self.grants.append(Grant(what=what, reason=reason, asked_by=asked_by))
+
+    def note(self, text: str) -> None:
+        """Record something that a reader of the plan should know."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    @property
+    def privileges(self) -> tuple[AskedPrivilege, ...]:
+        """Everything under [[privileges]], and under [debug] when that applies."""
+        request = self.request
+        asked = [
+            AskedPrivilege(
+                parsed=entry.parsed,
+                reason=entry.reason,
+                asked_by=request.asked_by(f"privileges[{index}]"),
+            )
+            for index, entry in enumerate(request.profile.privileges)
+        ]
+        if request.debug:
+            asked += [
+                AskedPrivilege(
+                    parsed=parse_grant(text),
+                    reason="asked for with --debug",
+                    asked_by=request.asked_by(f"debug.privileges[{index}]"),
+                )
+                for index, text in enumerate(request.profile.debug.privileges)
+            ]
+        return tuple(asked)
+
+    def asked(self, kind: str) -> tuple[AskedPrivilege, ...]:
+        """Return the privileges of one kind."""
+        return tuple(asked for asked in self.privileges if asked.parsed.kind == kind)
+
+    def record(self, asked: AskedPrivilege, *, note: str = "") -> None:
+        """Grant a privilege as it was asked for."""
+        reason = f"{asked.reason} ({note})" if note else asked.reason
+        self.grant(str(asked.parsed), reason, asked.asked_by)

@@ -1,0 +1,35 @@
+"""What a USER that an image gives by name stands for. Pure: the files' text comes from the caller."""
+
+from rocmrun.errors import PlanRefused
+
+
+def look_up_user(user: str, passwd: str, group: str) -> tuple[int, int]:
+    """Return the numeric uid and gid of "name", "name:group" or a mix of names and numbers.
+
+    Raises:
+        PlanRefused: the image's own files do not know the name.
+    """
+    name, _, group_name = user.partition(":")
+    entry = next((fields for fields in _entries(passwd, 4) if name in (fields[0], fields[2])), None)
+    if entry is not None:
+        uid, gid = int(entry[2]), int(entry[3])
+    elif name.isdigit():
+        uid, gid = int(name), 0
+    else:
+        msg = f'the image\'s USER is "{user}", which its /etc/passwd does not know'
+        raise PlanRefused(msg, hint='write numbers: [container] user = "1000:1000"')
+    if group_name.isdigit():
+        gid = int(group_name)
+    elif group_name:
+        found = next((fields for fields in _entries(group, 3) if fields[0] == group_name), None)
+        if found is None:
+            msg = f'the image\'s USER is "{user}", and its /etc/group does not know "{group_name}"'
+            raise PlanRefused(msg, hint='write numbers: [container] user = "1000:1000"')
+        gid = int(found[2])
+    return uid, gid
+
+
+def _entries(text: str, numbers_up_to: int) -> list[list[str]]:
+    """Return the lines of a passwd or group file whose numeric fields are numbers."""
+    rows = (line.split(":") for line in text.splitlines())
+    return [row for row in rows if len(row) >= numbers_up_to and all(field.isdigit() for field in row[2:numbers_up_to])]

@@ -1,0 +1,204 @@
+"""Which device nodes a plan passes, and which numeric groups open them."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from rocmrun.core.draft import Draft
+from rocmrun.core.host import DeviceNode, Gpu
+from rocmrun.core.plan import PlannedDevice, PlannedGpu
+from rocmrun.core.selection import select_gpus
+from rocmrun.errors import DevicePermission, DevicesMissing, EngineUnsuitable, GpuSelection
+
+NOT_MAPPED = 65534
+UDEV_RULE = 'KERNEL=="kfd", GROUP="render", MODE="0660"'
+
+
+def choose_gpus(draft: Draft) -> tuple[Gpu, ...]:
+    """Return the GPUs that the profile selects on this host."""
+    request = draft.request
+    selectors = [str(selector) for selector in request.profile.gpus.select]
+    if selectors == ["none"]:
+        if request.narrow:
+            msg = f"profile {request.name} selects no GPU, so --gpu has nothing to narrow"
+            raise GpuSelection(msg)
+        return ()
+    if not request.host.gpus and request.profile.accelerator == "rocm":
+        raise DevicesMissing(_no_gpu_reason(draft), hint="rocmrun host shows what was looked at")
+    selection = select_gpus(selectors, request.host.gpus)
+    for gpu, reason in selection.left_out:
+        draft.note(f"{gpu.label} is left out: {reason}")
+    if not request.narrow:
+        return selection.selected
+    wanted = select_gpus(request.narrow, request.host.gpus).selected
+    outside = [gpu.label for gpu in wanted if gpu not in selection.selected]
+    if outside:
+        msg = f"--gpu selects what profile {request.name} does not: {', '.join(outside)}"
+        raise GpuSelection(msg, hint="--gpu narrows the profile's [gpus] select; it adds nothing")
+    return wanted
+
+
+def _no_gpu_reason(draft: Draft) -> str:
+    host = draft.request.host
+    if host.kfd is None:
+        return "this host has no /dev/kfd: the amdgpu driver is not loaded, or this is a VM or WSL without the GPU"
+    if not host.kfd_topology:
+        return "/dev/kfd exists, but the kernel shows no KFD topology under /sys/class/kfd"
+    return "the kernel's KFD topology lists no GPU"
+
+
+def planned_gpus(gpus: Iterable[Gpu]) -> tuple[PlannedGpu, ...]:
+    """Return *gpus* as the probe must find them again."""
+    return tuple(
+        PlannedGpu(
+            index=gpu.index,
+            gfx=gpu.gfx,
+            pci_address=gpu.pci_address,
+            partition=gpu.partition,
+            render_minor=gpu.render_minor,
+            unique_id=gpu.unique_id,
+            numa_node=gpu.numa_node,
+        )
+        for gpu in gpus
+        if gpu.render_minor is not None
+    )
+
+
+def plan_devices(
+    draft: Draft, gpus: tuple[Gpu, ...]
+) -> tuple[tuple[PlannedDevice, ...], tuple[DeviceNode, ...]]:
+    """Return the devices to pass and the host nodes behind them, granting each."""
+    chosen: dict[str, tuple[DeviceNode, str]] = {}
+    for node, reason, asked_by in _gpu_nodes(draft, gpus):
+        chosen[node.path] = (node, "rw")
+        draft.grant(f"device:{node.path}:rw", reason, asked_by)
+    for node, permissions, reason, asked_by in _extra_nodes(draft):
+        if node.path not in chosen or chosen[node.path][1] != permissions:
+            chosen[node.path] = (node, permissions)
+            draft.grant(f"device:{node.path}:{permissions}", reason, asked_by)
+    devices = tuple(
+        PlannedDevice(path=path, host_path=node.host_path, permissions=permissions)
+        for path, (node, permissions) in sorted(chosen.items())
+    )
+    return devices, tuple(node for _, (node, _) in sorted(chosen.items()))
+
+
+def _gpu_nodes(draft: Draft, gpus: tuple[Gpu, ...]) -> list[tuple[DeviceNode, str, str]]:
+    if not gpus:
+        return []
+    kfd = draft.request.host.kfd
+    if kfd is None:
+        msg = "the selected GPUs need /dev/kfd, which does not exist on this host"
+        raise DevicesMissing(msg, hint="sudo modprobe amdgpu")
+    nodes = [(kfd, "the compute interface that all AMD GPUs share", "gpus")]
+    for gpu in gpus:
+        if gpu.render_node is None:
+            name = (
+                "no render minor"
+                if gpu.render_minor is None
+                else f"/dev/dri/renderD{gpu.render_minor} does not exist"
+            )
+            msg = f"{gpu.label} has no render node ({name})"
+            raise DevicesMissing(msg, hint="sudo udevadm trigger --subsystem-match=drm")
+        nodes.append(
+            (
+                gpu.render_node,
+                f"the render node of {gpu.label}",
+                f"gpu {gpu.pci_address or gpu.index}",
+            )
+        )
+    return nodes
+
+
+def _extra_nodes(draft: Draft) -> list[tuple[DeviceNode, str, str, str]]:
+    """Return what [[devices]] and device grants match, with permissions, reason and who asked."""
+    request = draft.request
+    found: list[tuple[DeviceNode, str, str, str]] = []
+    asked: list[tuple[str, str, str, str]] = [
+        (entry.path, entry.permissions, entry.reason, request.asked_by(f"devices[{index}]"))
+        for index, entry in enumerate(request.profile.devices)
+    ]
+    asked += [
+        (entry.parsed.value, entry.parsed.extra, entry.reason, entry.asked_by)
+        for entry in draft.asked("device")
+    ]
+    for pattern, permissions, reason, asked_by in asked:
+        nodes = [node for node in request.host.devices if fnmatchcase(node.path, pattern)]
+        if not nodes:
+            msg = f"{asked_by}: no device node on this host matches {pattern}"
+            raise DevicesMissing(msg, hint=f"ls -l {pattern}")
+        found += [(node, permissions, reason, asked_by) for node in nodes]
+    return found
+
+
+def plan_groups(draft: Draft, nodes: Iterable[DeviceNode], uid: int) -> tuple[int, ...]:
+    """Return one numeric group for every distinct owner of *nodes* that only its group may open.
+
+    Names are useless here: Docker resolves them in the image, where `render` may be absent or another number.
+
+    Raises:
+        DevicePermission: no group can open a node.
+        EngineUnsuitable: this engine maps groups to others than the host's.
+    """
+    users: dict[int, list[str]] = defaultdict(list)
+    for node in nodes:
+        if node.world_writable:
+            draft.note(
+                f"{node.path} is open to everybody on this host (mode {node.mode:04o}): no group is needed"
+            )
+        elif node.uid == uid and node.owner_writable:
+            continue
+        else:
+            users[_group_of(node)].append(node.path)
+    if users:
+        _refuse_mapped_groups(draft, users)
+    for gid, paths in sorted(users.items()):
+        draft.grant(f"group:{gid}", f"owns {', '.join(paths)} on this host", "devices")
+    return tuple(sorted(users))
+
+
+def _group_of(node: DeviceNode) -> int:
+    if not node.group_writable:
+        msg = f"{node.path} is {node.mode:04o} and owned by {node.uid}:{node.gid}: no group can open it"
+        raise DevicePermission(
+            msg,
+            hint=f"add a udev rule, then run `sudo udevadm trigger`: {UDEV_RULE}",
+        )
+    if node.gid == 0:
+        msg = f"{node.path} belongs to group root (mode {node.mode:04o}): group 0 is not given to a container"
+        raise DevicePermission(
+            msg,
+            hint=f"add a udev rule, then run `sudo udevadm trigger`: {UDEV_RULE}",
+        )
+    if node.gid == NOT_MAPPED:
+        msg = f"{node.path} belongs to group {NOT_MAPPED} (nogroup): its owner is not mapped here, so that no number stands for it"
+        raise DevicePermission(
+            msg,
+            hint="run rocmrun on the host, outside the user namespace",
+        )
+    return node.gid
+
+
+def _refuse_mapped_groups(draft: Draft, users: dict[int, list[str]]) -> None:
+    engine = draft.request.engine
+    if engine is None or not (engine.rootless or engine.userns_remap):
+        return
+    kind = "is rootless" if engine.rootless else "maps container ids to others (userns-remap)"
+    paths = ", ".join(path for group in users.values() for path in group)
+    msg = f"the engine {kind}: the groups {', '.join(map(str, users))} that open {paths} do not exist inside"
+    raise EngineUnsuitable(
+        msg,
+        hint="use a rootful engine without userns-remap, or Podman's keep-groups",
+    )
+
+
+def isolation_grade(draft: Draft, gpus: tuple[Gpu, ...]) -> str:
+    """Return what keeps the other GPUs of this host out of reach."""
+    if not gpus:
+        return "no GPU passed"
+    engine = draft.request.engine
+    if engine is None:
+        return "unknown (no engine was asked)"
+    if engine.rootless:
+        return "nodes only (a rootless engine cannot apply device cgroups)"
+    return "kernel-enforced (device cgroup: only the nodes passed can be opened)"

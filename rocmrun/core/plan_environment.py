@@ -1,0 +1,71 @@
+"""The environment of a container: what libraries need to find writable places, one name and the right GPUs."""
+
+from fnmatch import fnmatchcase
+
+from rocmrun.core import baseline
+from rocmrun.core.draft import Draft
+from rocmrun.core.host import Gpu
+from rocmrun.core.plan import PlannedDevice
+
+ROOT_HOME = "/root"
+
+
+def plan_environment(
+    draft: Draft, gpus: tuple[Gpu, ...], devices: tuple[PlannedDevice, ...], uid: int, network: str
+) -> tuple[tuple[str, str], ...]:
+    """Return NAME, value pairs, sorted: the baseline's, then the image's corrections, then the profile's own."""
+    values = {
+        "HOME": baseline.HOME,
+        "USER": baseline.USER_NAME,
+        "LOGNAME": baseline.USER_NAME,
+        "TMPDIR": baseline.TMP,
+        **{name: f"{baseline.HOME}/{path}" for name, path in baseline.CACHE_VARIABLES.items()},
+    }
+    if network == "none":
+        values |= baseline.OFFLINE_VARIABLES
+    if not any(fnmatchcase(device.path, "/dev/infiniband/uverbs*") for device in devices):
+        values["NCCL_IB_DISABLE"] = "1"
+    values |= _visible_devices(draft, gpus, devices)
+    values |= _search_path(draft, uid)
+    values |= draft.request.profile.container.env
+    return tuple(sorted(values.items()))
+
+
+def _visible_devices(
+    draft: Draft, gpus: tuple[Gpu, ...], devices: tuple[PlannedDevice, ...]
+) -> dict[str, str]:
+    """Override what the image bakes: a variable cannot be unset from outside, and empty hides every GPU."""
+    facts = draft.request.image_facts
+    if facts is None:
+        return {}
+    nvidia = sum(1 for device in devices if fnmatchcase(device.path, "/dev/nvidia[0-9]*"))
+    count = len(gpus) or nvidia
+    indices = ",".join(str(index) for index in range(count)) or baseline.NO_DEVICES
+    found = {name: indices for name in baseline.INDEX_VARIABLES if name in facts.environment}
+    found |= {
+        name: word for name, word in baseline.RUNTIME_VARIABLES.items() if name in facts.environment
+    }
+    for name, value in sorted(found.items()):
+        baked = facts.environment[name]
+        if baked != value:
+            draft.note(
+                f'the image bakes {name}="{baked}": set to "{value}", the devices that are passed'
+            )
+    return found
+
+
+def _search_path(draft: Draft, uid: int) -> dict[str, str]:
+    """Drop entries of the image's PATH below root's home, which is 0700 in every base image."""
+    facts = draft.request.image_facts
+    path = facts.environment.get("PATH") if facts else None
+    if not path or uid == 0:
+        return {}
+    entries = path.split(":")
+    kept = [
+        entry for entry in entries if entry != ROOT_HOME and not entry.startswith(f"{ROOT_HOME}/")
+    ]
+    if kept == entries:
+        return {}
+    dropped = ", ".join(entry for entry in entries if entry not in kept)
+    draft.note(f"dropped from the image's PATH, which uid {uid} cannot enter: {dropped}")
+    return {"PATH": ":".join(kept)}

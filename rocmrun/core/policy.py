@@ -1,0 +1,114 @@
+"""What is refused whatever the profile says, each with the reason and the narrower way."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+from rocmrun.core.host import EngineFacts, PathFacts
+from rocmrun.core.plan import Plan, PlannedDevice, PlannedMount
+from rocmrun.errors import PlanRefused
+
+# Never with root: each of them is the host (privileges.md of the project's docs names the escapes).
+HOST_CAPABILITIES = frozenset({"SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO", "BPF"})
+
+_SOCKETS = (
+    "/run/docker.sock", "/var/run/docker.sock", "/run/podman", "/var/run/podman", "/run/containerd",
+    "/var/run/containerd", "/run/crio", "/var/run/crio", "/run/dockershim.sock",
+    "/var/run/dockershim.sock", "/run/systemd/private",
+)  # fmt: skip
+_WHOLE = ("/proc", "/sys", "/dev")
+_RAW_DEVICES = re.compile(
+    r"/dev/(mem|kmem|port|sd[a-z]|hd[a-z]|vd[a-z]|xvd[a-z]|nvme\d|dm-|loop\d|md\d|mapper|disk|block|sg\d)"
+)
+_SOCKET_NAME = re.compile(r"(docker|containerd|podman|crio|buildkitd)[^/]*\.sock$")
+
+
+def check_policy(plan: Plan, engine: EngineFacts | None, paths: Mapping[str, PathFacts]) -> None:
+    """Refuse what no plan may hold.
+
+    Raises:
+        PlanRefused: with every reason at once.
+    """
+    refusals = [
+        *_mount_refusals(plan.mounts, engine, paths),
+        *_device_refusals(plan.devices),
+        *_capability_refusals(plan),
+    ]
+    if refusals:
+        msg = f"profile {plan.profile} asks for what rocmrun never grants"
+        raise PlanRefused(msg, details=tuple(refusals))
+
+
+def _mount_refusals(
+    mounts: Iterable[PlannedMount], engine: EngineFacts | None, paths: Mapping[str, PathFacts]
+) -> list[str]:
+    refusals = []
+    for mount in mounts:
+        if mount.kind != "bind":
+            continue
+        facts = paths.get(mount.source)
+        # A symlink is another name for the same thing: both names are judged.
+        names = {mount.source, (facts.real_path if facts else None) or mount.source}
+        why = next(
+            (reason for name in sorted(names) if (reason := _why_not(name, mount, engine))), None
+        )
+        if (
+            why is None
+            and facts is not None
+            and facts.kind == "socket"
+            and _SOCKET_NAME.search(mount.source)
+        ):
+            why = "is an engine's socket, which is root on this host"
+        if why:
+            refusals.append(
+                f"mount {mount.source} → {mount.target}: {why}; mount only the directory that the job reads"
+            )
+    return refusals
+
+
+def _why_not(source: str, mount: PlannedMount, engine: EngineFacts | None) -> str | None:
+    path = PurePosixPath(source)
+    if path == PurePosixPath("/"):
+        return "is the whole host"
+    if path == PurePosixPath("/etc") or (not mount.read_only and _inside(path, "/etc")):
+        return "is the host's configuration"
+    for top in _WHOLE:
+        if _inside(path, top):
+            return f"is inside {top}; device nodes go under [[devices]], one by one"
+    for socket in _SOCKETS:
+        if _inside(path, socket) or _inside(PurePosixPath(socket), source):
+            return f"reaches {socket}, which is root on this host"
+    if _SOCKET_NAME.search(source):
+        return "is an engine's socket, which is root on this host"
+    if engine and engine.root_directory:
+        root = engine.root_directory
+        if _inside(path, root) or _inside(PurePosixPath(root), source):
+            return f"reaches the engine's own files ({root})"
+    return None
+
+
+def _inside(path: PurePosixPath, top: str) -> bool:
+    return path == PurePosixPath(top) or PurePosixPath(top) in path.parents
+
+
+def _device_refusals(devices: Iterable[PlannedDevice]) -> list[str]:
+    refusals = []
+    for device in devices:
+        if _RAW_DEVICES.match(device.path):
+            refusals.append(
+                f"device {device.path}: is raw memory or a disk of the host; ROCm needs neither"
+            )
+        elif "*" in device.path or device.path.rstrip("/") in {"/dev", "/dev/dri"}:
+            refusals.append(f"device {device.path}: is a whole directory; name the nodes")
+        elif device.permissions == "rwm" and device.path in {"/dev", "/dev/*"}:
+            refusals.append(f"device {device.path}: allows making any node")
+    return refusals
+
+
+def _capability_refusals(plan: Plan) -> list[str]:
+    if plan.uid != 0:
+        return []
+    return [
+        f"capability {name} together with root: is the host; run as a non-root user, where the same grant only unlocks system calls"
+        for name in sorted(set(plan.cap_add) & HOST_CAPABILITIES)
+    ]

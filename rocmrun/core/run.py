@@ -1,0 +1,49 @@
+"""Small values that pass between an engine and its users."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullEvent:
+    """One progress event of a pull; sizes in bytes, None where the engine names none."""
+
+    layer: str
+    status: str
+    current: int | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """A created container and what the engine warned about."""
+
+    container_id: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerState:
+    """How a container is doing: "created", "running", "exited", …."""
+
+    status: str
+    exit_code: int | None = None
+    oom_killed: bool = False
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathStat:
+    """A path in a container: Go's file mode bits and, for a symlink, its target."""
+
+    mode: int
+    link_target: str = ""
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is a directory."""
+        return bool(self.mode & (1 << 31))
+
+    @property
+    def executable(self) -> bool:
+        """Whether anybody may execute it."""
+        return bool(self.mode & 0o111)

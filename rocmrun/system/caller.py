@@ -1,0 +1,73 @@
+"""Who runs this process, and where its files belong: the only reader of that part of the environment."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from rocmrun.core.caller import Caller
+
+SYSTEM_CACHE = "/var/cache/rocmrun"
+SYSTEM_STATE = "/var/lib/rocmrun"
+
+
+def read_caller(environment: Mapping[str, str] = os.environ) -> Caller:
+    """Return the user on whose behalf we run: under sudo the one who typed it."""
+    uid, gid = os.getuid(), os.getgid()
+    if uid == 0 and environment.get("SUDO_UID", "").isdigit():
+        uid, gid = (
+            int(environment["SUDO_UID"]),
+            int(environment.get("SUDO_GID", "") or environment["SUDO_UID"]),
+        )
+    return Caller(
+        uid=uid,
+        gid=gid,
+        cache_root=str(_directory(environment, "XDG_CACHE_HOME", ".cache", SYSTEM_CACHE)),
+        in_ci=environment.get("CI", "").lower() not in {"", "0", "false"},
+    )
+
+
+def state_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where records of earlier runs are kept."""
+    return _directory(environment, "XDG_STATE_HOME", ".local/state", SYSTEM_STATE)
+
+
+def _directory(environment: Mapping[str, str], variable: str, below_home: str, system: str) -> Path:
+    if environment.get(variable):
+        return Path(environment[variable]) / "rocmrun"
+    if os.getuid() == 0:
+        return Path(system)
+    home = environment.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  # Path.home() raises without one
+    return Path(home) / below_home / "rocmrun"
+
+
+def values_of(names: Iterable[str], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the caller's values for *names*; names that are not set are absent."""
+    return {name: environment[name] for name in names if name in environment}
+
+
+def boot_id() -> str:
+    """Return the kernel's id of this boot; "" where it has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def process_label() -> str:
+    """Return "PID:START" of this process: enough to tell later whether it still runs."""
+    return f"{os.getpid()}:{_start_time(os.getpid())}"
+
+
+def process_runs(label: str) -> bool:
+    """Return whether the process that `process_label` named still runs."""
+    pid, _, start = label.partition(":")
+    return pid.isdigit() and _start_time(int(pid)) == start != ""
+
+
+def _start_time(pid: int) -> str:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    # Field 22; the name in field 2 may hold blanks and parentheses.
+    return text.rpartition(")")[2].split()[19]

@@ -1,0 +1,415 @@
+"""The Docker daemon through the Docker SDK: the only module that imports docker.
+
+Calls return our own values and raise our own errors; nothing here decides what a container may do.
+"""
+
+import base64
+import contextlib
+import io
+import json
+import os
+import socket
+import tarfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import docker
+import docker.auth
+import docker.errors
+import requests.exceptions
+from docker.utils.socket import frames_iter as _frames_iter
+
+from rocmrun.core.engine_errors import container_error, pull_error
+from rocmrun.core.host import EngineFacts
+from rocmrun.core.image import ImageFacts
+from rocmrun.core.lock import Resolved
+from rocmrun.core.run import ContainerState, Created, PathStat, PullEvent
+from rocmrun.errors import (
+    EngineDenied,
+    EngineFailed,
+    EngineUnreachable,
+    EngineUnsuitable,
+    ImageGone,
+    RocmrunError,
+)
+
+frames_iter: Any = _frames_iter
+MINIMUM_API = (1, 41)
+CALL_TIMEOUT_SECONDS = 60
+
+
+@dataclass(slots=True)
+class Attachment:
+    """The streams of one container, attached before it starts."""
+
+    raw: Any
+    tty: bool
+
+    def frames(self) -> Iterator[tuple[int, bytes]]:
+        """Yield (1 for stdout or 2 for stderr, bytes) until the container closes its streams."""
+        with contextlib.suppress(ConnectionResetError):
+            yield from frames_iter(self.raw, self.tty)
+
+    def send(self, data: bytes) -> None:
+        """Write *data* to the container's stdin."""
+        self._socket.sendall(data)
+
+    def end_input(self) -> None:
+        """Close the container's stdin and keep reading its output."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """Drop the connection; a reader in another thread sees the end."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self.raw.close()
+
+    @property
+    def _socket(self) -> socket.socket:
+        # urllib3 hands out the file object around the socket; only the socket can be half-closed.
+        found: socket.socket = getattr(self.raw, "_sock", self.raw)
+        return found
+
+
+class DockerEngine:
+    """A Docker-compatible engine that answers."""
+
+    def __init__(self, api: Any) -> None:
+        # The SDK is only partly typed; this module gives its answers types.
+        self._api = api
+
+    @classmethod
+    def connect(cls) -> "DockerEngine":
+        """Return the engine that DOCKER_HOST, the Docker context or the default socket names.
+
+        Raises:
+            EngineDenied: the socket exists and may not be opened.
+            EngineUnreachable: nothing answers.
+            EngineUnsuitable: it speaks an API older than 1.41.
+        """
+        address = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+        try:
+            api = docker.DockerClient.from_env(version="auto", timeout=CALL_TIMEOUT_SECONDS).api
+        except docker.errors.DockerException as error:
+            raise _connection_error(error, address) from error
+        except (requests.exceptions.RequestException, OSError) as error:
+            raise _connection_error(error, address) from error
+        version = api.api_version
+        if tuple(int(part) for part in version.split(".")) < MINIMUM_API:
+            msg = f"the engine at {address} speaks API {version}; rocmrun needs 1.41 (Docker Engine 20.10) or newer"
+            raise EngineUnsuitable(msg, hint="upgrade Docker Engine to 20.10 or newer")
+        return cls(api)
+
+    def facts(self) -> EngineFacts:
+        """Return what /version and /info say."""
+        with _translated("ask the engine about itself"):
+            version, info = self._api.version(), self._api.info()
+        components = [part.get("Name", "") for part in version.get("Components") or ()]
+        kind = "podman" if any("Podman" in name for name in components) else "docker"
+        return EngineFacts(
+            kind=kind,
+            version=version.get("Version", ""),
+            api_version=version.get("ApiVersion", ""),
+            address=os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock"),
+            kernel=info.get("KernelVersion"),
+            operating_system=info.get("OperatingSystem"),
+            architecture=info.get("Architecture"),
+            security_options=tuple(info.get("SecurityOptions") or ()),
+            default_runtime=info.get("DefaultRuntime"),
+            runtimes=tuple(sorted(info.get("Runtimes") or ())),
+            cgroup_driver=info.get("CgroupDriver"),
+            cgroup_version=int(info["CgroupVersion"]) if info.get("CgroupVersion") else None,
+            root_directory=info.get("DockerRootDir"),
+            cdi_spec_dirs=tuple(info.get("CDISpecDirs") or ()),
+            cdi_devices=tuple(
+                sorted(device.get("ID", "") for device in info.get("DiscoveredDevices") or ())
+            ),
+            mirrors=tuple((info.get("RegistryConfig") or {}).get("Mirrors") or ()),
+            memory_limit=bool(info.get("MemoryLimit", True)),
+            pids_limit=bool(info.get("PidsLimit", True)),
+            swap_limit=bool(info.get("SwapLimit", True)),
+        )
+
+    def image(self, name: str) -> ImageFacts | None:
+        """Return the config of a local image by id, digest or tag; None when it is not here."""
+        with _translated(f"inspect image {name}"):
+            try:
+                return _image_facts(self._api.inspect_image(name))
+            except docker.errors.ImageNotFound:
+                return None
+
+    def resolve(self, reference: str, timeout_seconds: float) -> Resolved:
+        """Ask the registry, through the engine, what *reference* names now."""
+        api = self._api
+        with _translated(f"resolve {reference}", registry=reference):
+            response = api.get(
+                api._url("/distribution/{0}/json", reference),  # inspect_distribution has no timeout
+                headers=_auth_headers(api, reference),
+                timeout=timeout_seconds,
+            )
+            api._raise_for_status(response)
+            body = response.json()
+        descriptor = body["Descriptor"]
+        platforms = body.get("Platforms")
+        return Resolved(
+            digest=descriptor["digest"],
+            media_type=descriptor.get("mediaType"),
+            platforms=None if platforms is None else _platforms(platforms),
+        )
+
+    def pull(self, name: str, platform: str) -> Iterator[PullEvent]:
+        """Pull *name* ("repo@sha256:…") and yield progress; an error inside the stream is raised.
+
+        The SDK's `images.pull` hides those errors and returns whatever is local: it is not used.
+        """
+        with _translated(f"pull {name}", registry=name):
+            repository, _, digest = name.partition("@")
+            stream = self._api.pull(
+                repository,
+                tag=digest,
+                stream=True,
+                decode=True,
+                platform=platform,
+                auth_config=_auth(self._api, name),
+            )
+            for event in stream:
+                if "error" in event:
+                    raise pull_error(name, event["error"])
+                detail = event.get("progressDetail") or {}
+                yield PullEvent(
+                    layer=event.get("id", ""),
+                    status=event.get("status", ""),
+                    current=detail.get("current"),
+                    total=detail.get("total"),
+                )
+
+    def tag(self, image_id: str, repository: str, tag: str) -> None:
+        """Give a local image a name, so that `docker image prune` leaves it alone."""
+        with _translated(f"tag {image_id}"):
+            self._api.tag(image_id, repository, tag)
+
+    def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
+        """Create a container from *request*, byte for byte."""
+        with _translated("create the container", container=True):
+            body = self._api.create_container_from_config(
+                dict(request), name=name, platform=platform
+            )
+        return Created(container_id=body["Id"], warnings=tuple(body.get("Warnings") or ()))
+
+    def inspect(self, container_id: str) -> dict[str, Any]:
+        """Return the engine's record of a container."""
+        with _translated("inspect the container"):
+            record: dict[str, Any] = self._api.inspect_container(container_id)
+        return record
+
+    def state(self, container_id: str) -> ContainerState:
+        """Return how a container is doing, or ended."""
+        state = self.inspect(container_id)["State"]
+        return ContainerState(
+            status=state.get("Status", ""),
+            exit_code=state.get("ExitCode"),
+            oom_killed=bool(state.get("OOMKilled")),
+            error=state.get("Error") or "",
+        )
+
+    def path_stat(self, container_id: str, path: str) -> PathStat | None:
+        """Look *path* up in a container that need not run; None when it is not there."""
+        api = self._api
+        with _translated(f"look up {path} in the image"):
+            response = api.head(
+                api._url("/containers/{0}/archive", container_id),  # get_archive would send the file
+                params={"path": path},
+                timeout=CALL_TIMEOUT_SECONDS,
+            )
+            if response.status_code == requests.codes.not_found:
+                return None
+            api._raise_for_status(response)
+        header = response.headers["X-Docker-Container-Path-Stat"]
+        stat = json.loads(base64.b64decode(header))
+        return PathStat(mode=stat["mode"], link_target=stat.get("linkTarget") or "")
+
+    def read_file(self, container_id: str, path: str, limit: int = 1 << 20) -> bytes | None:
+        """Return a small file of a container that need not run; None when it is not there.
+
+        *limit* is in bytes; a larger file is cut.
+        """
+        with _translated(f"read {path} in the image"):
+            try:
+                chunks, _ = self._api.get_archive(container_id, path)
+            except docker.errors.NotFound:
+                return None
+            data = bytearray()
+            for chunk in chunks:
+                data += chunk
+                if len(data) > limit:
+                    break
+        with (
+            contextlib.suppress(tarfile.TarError),
+            tarfile.open(fileobj=io.BytesIO(bytes(data))) as archive,
+        ):
+            for member in archive:
+                file = archive.extractfile(member) if member.isfile() else None
+                return file.read(limit) if file else None
+        return None
+
+    def attach(self, container_id: str, *, stdin: bool, tty: bool) -> Attachment:
+        """Attach to a container before it starts, so that no byte of it is lost."""
+        params = {"stdin": int(stdin), "stdout": 1, "stderr": 1, "stream": 1}
+        with _translated("attach to the container"):
+            raw = self._api.attach_socket(container_id, params=params)
+        # The SDK leaves its call timeout on the socket; a workload may be silent for days.
+        getattr(raw, "_sock", raw).settimeout(None)
+        return Attachment(raw=raw, tty=tty)
+
+    def start(self, container_id: str) -> None:
+        """Start a created container."""
+        with _translated("start the container", container=True):
+            self._api.start(container_id)
+
+    def wait(self, container_id: str, timeout_seconds: float | None = None) -> int:
+        """Return the exit code of a container once it has ended.
+
+        Raises:
+            TimeoutError: it still runs after *timeout_seconds*.
+        """
+        with _translated("wait for the container"):
+            try:
+                return int(self._api.wait(container_id, timeout=timeout_seconds)["StatusCode"])
+            except (requests.exceptions.ReadTimeout, requests.exceptions.ConnectionError) as error:
+                if timeout_seconds is None:
+                    raise
+                raise TimeoutError(str(error)) from error
+
+    def kill(self, container_id: str, signal_name: str) -> None:
+        """Send a signal ("SIGTERM"); a container that has ended already is no error."""
+        with _translated("signal the container"), _gone_is_fine():
+            self._api.kill(container_id, signal_name)
+
+    def stop(self, container_id: str, timeout_seconds: int) -> None:
+        """Ask a container to end, and kill it after *timeout_seconds*."""
+        with _translated("stop the container"), _gone_is_fine():
+            self._api.stop(container_id, timeout=timeout_seconds)
+
+    def remove(self, container_id: str) -> None:
+        """Remove a container with its anonymous volumes, running or not; gone already is no error."""
+        with _translated("remove the container"), _gone_is_fine():
+            self._api.remove_container(container_id, v=True, force=True)
+
+    def resize(self, container_id: str, rows: int, columns: int) -> None:
+        """Tell a running container the size of its terminal."""
+        with _translated("resize the terminal"), _gone_is_fine():
+            self._api.resize(container_id, height=rows, width=columns)
+
+    def containers(self, label: str, *, running_only: bool = False) -> list[dict[str, Any]]:
+        """Return the engine's summary of every container that carries *label* ("name" or "name=value")."""
+        with _translated("list containers"):
+            found: list[dict[str, Any]] = self._api.containers(
+                all=not running_only, filters={"label": label}
+            )
+        return found
+
+    def close(self) -> None:
+        """Drop the connections."""
+        self._api.close()
+
+
+def _image_facts(body: Mapping[str, Any]) -> ImageFacts:
+    config = body.get("Config") or {}
+    environment = (entry.partition("=")[::2] for entry in config.get("Env") or ())
+    return ImageFacts(
+        image_id=body["Id"],
+        repo_digests=tuple(sorted(set(body.get("RepoDigests") or ()))),
+        os=body.get("Os") or "linux",
+        architecture=body.get("Architecture") or "",
+        variant=body.get("Variant") or "",
+        user=config.get("User") or "",
+        workdir=config.get("WorkingDir") or "",
+        entrypoint=tuple(config.get("Entrypoint") or ()),
+        command=tuple(config.get("Cmd") or ()),
+        env=tuple(sorted((name, value) for name, value in environment)),
+        volumes=tuple(sorted(config.get("Volumes") or ())),
+        labels=tuple(sorted((config.get("Labels") or {}).items())),
+        healthcheck=bool(config.get("Healthcheck")),
+    )
+
+
+def _platforms(found: list[Mapping[str, str]]) -> tuple[str, ...]:
+    names = {
+        "/".join(
+            part for part in (item.get("os"), item.get("architecture"), item.get("variant")) if part
+        )
+        for item in found
+        if item.get("os") not in {None, "", "unknown"}
+    }
+    return tuple(sorted(names))
+
+
+def _auth(api: Any, name: str) -> dict[str, str] | None:
+    """Return {} (anonymous) where the credential helper of a registry is missing, None to let the SDK decide."""
+    registry, _ = docker.auth.resolve_repository_name(name.partition("@")[0])
+    try:
+        docker.auth.get_config_header(api, registry)
+    except docker.errors.DockerException:
+        return {}
+    return None
+
+
+def _auth_headers(api: Any, reference: str) -> dict[str, str]:
+    registry, _ = docker.auth.resolve_repository_name(reference.partition("@")[0])
+    try:
+        header = docker.auth.get_config_header(api, registry)
+    except docker.errors.DockerException:
+        return {}
+    return {"X-Registry-Auth": header.decode()} if header else {}
+
+
+def _connection_error(error: Exception, address: str) -> RocmrunError:
+    text = str(error)
+    if "PermissionError" in text or "Permission denied" in text:
+        return EngineDenied(
+            f"this user may not open the engine's socket ({address})",
+            hint="run as a user of the docker group (which is as powerful as root), or with sudo",
+        )
+    return EngineUnreachable(
+        f"no container engine answers at {address}",
+        hint="start it (sudo systemctl start docker), or point DOCKER_HOST at one",
+    )
+
+
+@contextlib.contextmanager
+def _gone_is_fine() -> Iterator[None]:
+    conflict = requests.codes.conflict
+    try:
+        yield
+    except docker.errors.NotFound:
+        return
+    except docker.errors.APIError as error:
+        # 409: "is not running", "removal already in progress"
+        if error.status_code != conflict:
+            raise
+
+
+@contextlib.contextmanager
+def _translated(what: str, *, container: bool = False, registry: str = "") -> Iterator[None]:
+    """Turn what the SDK raises into our errors; *what* completes "cannot …"."""
+    try:
+        yield
+    except docker.errors.APIError as error:
+        text = str(error.explanation or error)
+        if container:
+            raise container_error(what, error.status_code, text) from error
+        if registry:
+            raise pull_error(registry, text, status=error.status_code) from error
+        if isinstance(error, docker.errors.ImageNotFound):
+            msg = f"cannot {what}: {text}"
+            raise ImageGone(msg) from error
+        msg = f"cannot {what}: {text}"
+        raise EngineFailed(msg) from error
+    except requests.exceptions.Timeout as error:
+        msg = f"cannot {what}: the engine did not answer in time"
+        raise EngineUnreachable(msg) from error
+    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+        msg = f"cannot {what}: {error}"
+        raise EngineUnreachable(msg) from error

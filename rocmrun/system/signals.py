@@ -1,0 +1,70 @@
+"""Signals of this process: as exceptions before a workload runs, as a queue while one does."""
+
+import contextlib
+import os
+import select
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+from rocmrun.errors import Interrupted
+
+# What `docker run` forwards and people send; SIGKILL and SIGSTOP cannot be caught.
+FORWARDED = (
+    signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
+    signal.SIGCONT,
+)  # fmt: skip
+
+
+@contextlib.contextmanager
+def as_exceptions() -> Iterator[None]:
+    """Raise Interrupted in the main thread for SIGINT, SIGTERM and SIGHUP, once: cleaning up is not interrupted."""
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(other, signal.SIG_IGN)
+        msg = f"interrupted by {signal.Signals(number).name}; nothing is left running"
+        raise Interrupted(msg, signal_number=number)
+
+    saved = {
+        number: signal.signal(number, interrupt)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in saved.items():
+            signal.signal(number, handler)
+
+
+class SignalQueue:
+    """Signals as values: handlers only write a byte, the owner reads them when it likes."""
+
+    def __init__(self, *, window_size: bool) -> None:
+        self._numbers = (*FORWARDED, *((signal.SIGWINCH,) if window_size else ()))
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._read, False)
+        os.set_blocking(self._write, False)
+        self._saved_wakeup = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        self._saved = {number: signal.signal(number, _ignore) for number in self._numbers}
+
+    def wait(self, other: int) -> list[signal.Signals]:
+        """Block until a signal arrives or descriptor *other* is readable; return the signals, in order."""
+        select.select([self._read, other], [], [])
+        try:
+            data = os.read(self._read, 4096)
+        except BlockingIOError:
+            return []
+        return [signal.Signals(number) for number in data if number in self._numbers]
+
+    def close(self) -> None:
+        """Put the handlers back."""
+        signal.set_wakeup_fd(self._saved_wakeup)
+        for number, handler in self._saved.items():
+            signal.signal(number, handler)
+        os.close(self._read)
+        os.close(self._write)
+
+
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing: the wake-up descriptor carries the number."""

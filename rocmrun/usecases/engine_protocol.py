@@ -1,0 +1,83 @@
+"""What a use-case asks of an engine. `rocmrun.system.engine` and the tests' fake both answer it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from rocmrun.core.host import EngineFacts
+from rocmrun.core.image import ImageFacts
+from rocmrun.core.lock import Resolved
+from rocmrun.core.run import ContainerState, Created, PathStat, PullEvent
+
+
+class Attachment(Protocol):
+    """The streams of one container."""
+
+    def frames(self) -> Iterator[tuple[int, bytes]]:
+        """Yield (1 for stdout or 2 for stderr, bytes) until the end."""
+
+    def send(self, data: bytes) -> None:
+        """Write to the container's stdin."""
+
+    def end_input(self) -> None:
+        """Close the container's stdin."""
+
+    def close(self) -> None:
+        """Drop the connection."""
+
+
+class Engine(Protocol):
+    """A Docker-compatible engine. Errors are ours (`rocmrun.errors`)."""
+
+    def facts(self) -> EngineFacts:
+        """Return what the engine says of itself."""
+
+    def image(self, name: str) -> ImageFacts | None:
+        """Return a local image by id, digest or tag."""
+
+    def resolve(self, reference: str, timeout_seconds: float) -> Resolved:
+        """Ask the registry what a reference names now."""
+
+    def pull(self, name: str, platform: str) -> Iterator[PullEvent]:
+        """Pull an image by digest, yielding progress."""
+
+    def tag(self, image_id: str, repository: str, tag: str) -> None:
+        """Name a local image."""
+
+    def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
+        """Create a container."""
+
+    def inspect(self, container_id: str) -> dict[str, Any]:
+        """Return the engine's record of a container."""
+
+    def state(self, container_id: str) -> ContainerState:
+        """Return how a container is doing."""
+
+    def path_stat(self, container_id: str, path: str) -> PathStat | None:
+        """Look a path up in a container that need not run."""
+
+    def read_file(self, container_id: str, path: str, limit: int = 1 << 20) -> bytes | None:
+        """Return a small file of a container that need not run."""
+
+    def attach(self, container_id: str, *, stdin: bool, tty: bool) -> Attachment:
+        """Attach before the start."""
+
+    def start(self, container_id: str) -> None:
+        """Start a created container."""
+
+    def wait(self, container_id: str, timeout_seconds: float | None = None) -> int:
+        """Return the exit code once it has ended; TimeoutError when it has not by then."""
+
+    def kill(self, container_id: str, signal_name: str) -> None:
+        """Send a signal."""
+
+    def stop(self, container_id: str, timeout_seconds: int) -> None:
+        """End a container, by force after the timeout."""
+
+    def remove(self, container_id: str) -> None:
+        """Remove a container with its anonymous volumes."""
+
+    def resize(self, container_id: str, rows: int, columns: int) -> None:
+        """Set the size of a running container's terminal."""
+
+    def containers(self, label: str, *, running_only: bool = False) -> list[dict[str, Any]]:
+        """List containers that carry a label."""

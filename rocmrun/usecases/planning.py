@@ -1,0 +1,38 @@
+"""Plan: decide and show, start nothing."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from rocmrun.core.host_json import host_from_json
+from rocmrun.core.run import PullEvent
+from rocmrun.errors import EngineUnreachable, InputError
+from rocmrun.system.files import read_text
+from rocmrun.usecases.engines import connect
+from rocmrun.usecases.prepare import Ask, Prepared, prepare
+
+
+def plan_profile(ask: Callable[..., Ask], *, offline: bool, host_file: Path | None) -> Prepared:
+    """Return the plan, made without an engine when *offline* and for a saved host when *host_file* is given."""
+    host = None
+    if host_file is not None:
+        text = read_text(host_file, InputError)
+        if text is None:
+            msg = f"host file {host_file} does not exist"
+            raise InputError(msg, hint="make one with `rocmrun host --json > FILE` on that host")
+        host = host_from_json(text)
+    try:
+        engine = None if offline else connect()
+    except EngineUnreachable as error:
+        error.hint = f"{error.hint}; or plan without one: --offline"
+        raise
+    return prepare(ask(host=host), engine, fetch=False, on_pull=_nothing_is_pulled)
+
+
+def _nothing_is_pulled() -> Callable[[PullEvent], None]:
+    return _refuse
+
+
+def _refuse(_event: PullEvent) -> NoReturn:
+    msg = "a plan pulls nothing"
+    raise AssertionError(msg)

@@ -1,0 +1,279 @@
+"""From a profile's name to a plan: read the profile, the lock, the host, the engine and the image, then decide."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from rocmrun.core import command_line
+from rocmrun.core.command_line import Options
+from rocmrun.core.draft import PlanRequest
+from rocmrun.core.grants import ParsedGrant, parse_grant
+from rocmrun.core.host import EngineFacts, HostFacts, PathFacts
+from rocmrun.core.image import ImageFacts
+from rocmrun.core.image_user import look_up_user
+from rocmrun.core.loaded_profile import LoadedProfile, override
+from rocmrun.core.lock import PinnedImage
+from rocmrun.core.plan import Plan, PlannedImage
+from rocmrun.core.planner import make_plan
+from rocmrun.core.reference import parse_reference
+from rocmrun.core.run import PullEvent
+from rocmrun.errors import InputError, LockMissing, ProfileInvalid
+from rocmrun.system.caller import read_caller
+from rocmrun.system.files import read_text
+from rocmrun.system.profile_search import ProfileSearch
+from rocmrun.system.sysfs import read_host, read_path
+from rocmrun.usecases.engine_protocol import Engine
+from rocmrun.usecases.images import ensure_image, find_image, planned_image
+from rocmrun.usecases.locks import find_pin
+from rocmrun.usecases.profiles import load_profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What a command wants planned.
+
+    Attributes:
+        profile: Its name or path.
+        search: Where profiles are looked for.
+        settings: What --set says.
+        lockfile: The lock file named on the command line.
+        host_root: Read in place of "/".
+        host: Facts saved on another machine; nothing is read here then.
+        narrow: --gpu selectors; they take away from the profile's selection.
+        unlocked: Accept an image that no lock pins.
+        pull: Whether an absent image may be fetched.
+    """
+
+    profile: str
+    search: ProfileSearch
+    settings: Mapping[str, str] = field(default_factory=dict)
+    lockfile: Path | None = None
+    host_root: Path = Path("/")
+    host: HostFacts | None = None
+    options: Options = field(default_factory=Options)
+    narrow: tuple[str, ...] = ()
+    interactive: bool = False
+    tty: bool = False
+    debug: bool = False
+    unlocked: bool = False
+    pull: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A plan and all that it was made from.
+
+    Attributes:
+        pin: What the lock says; None for an unlocked image.
+        lock_path: The lock file that said it.
+    """
+
+    loaded: LoadedProfile
+    plan: Plan
+    host: HostFacts
+    pin: PinnedImage | None
+    lock_path: Path | None
+    engine: EngineFacts | None
+    image: ImageFacts | None
+
+
+def load(ask: Ask) -> LoadedProfile:
+    """Return the profile with the command line's changes in it."""
+    loaded = load_profile(ask.profile, search=ask.search, settings=ask.settings)
+    options = ask.options
+    changed = override(
+        loaded,
+        replacing=command_line.replacing(options),
+        adding=command_line.adding(options, str(Path.cwd())),
+    )
+    return _with_command(changed, tuple(options.command)) if options.command else changed
+
+
+def _with_command(loaded: LoadedProfile, command: tuple[str, ...]) -> LoadedProfile:
+    """Replace the command, which no policy forbids: it runs with the profile's rights and no others."""
+    profile = loaded.profile
+    container = profile.container.model_copy(update={"command": command})
+    return replace(
+        loaded,
+        profile=profile.model_copy(update={"container": container}),
+        provenance={**loaded.provenance, "container.command": "command line"},
+    )
+
+
+def prepare(
+    ask: Ask,
+    engine: Engine | None,
+    *,
+    fetch: bool,
+    on_pull: Callable[[], Callable[[PullEvent], None]],
+) -> Prepared:
+    """Return the plan for *ask*.
+
+    Args:
+        ask: What is wanted.
+        engine: None to plan without one: what it alone can tell is then left open.
+        fetch: Whether the image must be here in the end (launch, probe), rather than be described (plan).
+        on_pull: Called when a pull begins; returns what takes its events.
+    """
+    loaded = load(ask)
+    pin, lock_path = _pin(ask, loaded, required=fetch)
+    host = ask.host or _read_host(ask, loaded)
+    facts = engine.facts() if engine else None
+    image, planned = _image(ask, loaded, pin, engine, fetch=fetch, on_pull=on_pull)
+    request = PlanRequest(
+        name=loaded.name,
+        profile=loaded.profile,
+        provenance=loaded.provenance,
+        image=planned,
+        image_facts=image,
+        image_ids=_image_ids(loaded, engine, image),
+        host=host,
+        engine=facts,
+        caller=read_caller(),
+        paths=_paths(loaded),
+        seccomp_files=_seccomp_files(loaded),
+        narrow=ask.narrow,
+        interactive=ask.interactive,
+        tty=ask.tty,
+        debug=ask.debug,
+    )
+    return Prepared(
+        loaded=loaded,
+        plan=make_plan(request),
+        host=host,
+        pin=pin,
+        lock_path=lock_path,
+        engine=facts,
+        image=image,
+    )
+
+
+def _read_host(ask: Ask, loaded: LoadedProfile) -> HostFacts:
+    profile = loaded.profile
+    globs = [device.path for device in profile.devices]
+    globs += [grant.value for grant in _grants(loaded) if grant.kind == "device"]
+    return read_host(ask.host_root, device_globs=globs)
+
+
+def _pin(
+    ask: Ask, loaded: LoadedProfile, *, required: bool
+) -> tuple[PinnedImage | None, Path | None]:
+    if loaded.profile.image.ref is None:
+        msg = f"profile {loaded.name} names no image: it is meant to be extended"
+        raise ProfileInvalid(
+            msg, hint=f'write a profile with extends = "{loaded.name}" and an [image] ref'
+        )
+    try:
+        return find_pin(loaded, lockfile=ask.lockfile)
+    except LockMissing:
+        if required and not ask.unlocked:
+            raise
+        return None, None
+
+
+def _image(
+    ask: Ask,
+    loaded: LoadedProfile,
+    pin: PinnedImage | None,
+    engine: Engine | None,
+    *,
+    fetch: bool,
+    on_pull: Callable[[], Callable[[PullEvent], None]],
+) -> tuple[ImageFacts | None, PlannedImage]:
+    profile_image = loaded.profile.image
+    if pin is None:
+        reference = parse_reference(profile_image.ref or "").canonical
+        found = engine.image(reference) if engine else None
+        if found is None and fetch and engine:
+            found = _pull_unlocked(
+                engine, reference, profile_image.platform, on_pull(), pull=ask.pull
+            )
+        image_id = found.image_id if found else None
+        return found, PlannedImage(
+            ref=reference, platform=profile_image.platform, image_id=image_id
+        )
+    if engine is None:
+        return None, planned_image(pin, None)
+    found = (
+        ensure_image(engine, pin, pull=ask.pull, on_pull=on_pull)
+        if fetch
+        else find_image(engine, pin)
+    )
+    return found, planned_image(pin, found)
+
+
+def _pull_unlocked(
+    engine: Engine,
+    reference: str,
+    platform: str,
+    on_event: Callable[[PullEvent], None],
+    *,
+    pull: bool,
+) -> ImageFacts | None:
+    if not pull:
+        msg = f"{reference} is not on this machine, and --pull never forbids fetching it"
+        raise InputError(msg)
+    for event in engine.pull(reference, platform):
+        on_event(event)
+    return engine.image(reference)
+
+
+def _image_ids(
+    loaded: LoadedProfile, engine: Engine | None, image: ImageFacts | None
+) -> tuple[int, int] | None:
+    """Look a USER that the image gives by name up in the image's own passwd file."""
+    if (
+        loaded.profile.container.user != "image"
+        or image is None
+        or engine is None
+        or not image.user
+    ):
+        return None
+    if image.user.replace(":", "").isdigit():
+        return None
+    request = {
+        "Image": image.image_id,
+        "Entrypoint": ["/"],
+        "Labels": {"io.rocmrun.role": "look"},
+        "HostConfig": {"NetworkMode": "none", "CapDrop": ["ALL"], "ReadonlyRootfs": True},
+    }
+    container = engine.create(request, "", loaded.profile.image.platform).container_id
+    try:
+        passwd = engine.read_file(container, "/etc/passwd") or b""
+        group = engine.read_file(container, "/etc/group") or b""
+    finally:
+        engine.remove(container)
+    return look_up_user(image.user, passwd.decode(errors="replace"), group.decode(errors="replace"))
+
+
+def _paths(loaded: LoadedProfile) -> Mapping[str, PathFacts]:
+    sources = {mount.source for mount in loaded.profile.mounts if mount.type == "bind"}
+    return {source: read_path(source) for source in sorted(sources)}
+
+
+def _seccomp_files(loaded: LoadedProfile) -> Mapping[str, str]:
+    names = {
+        grant.value for grant in _grants(loaded) if grant.kind == "seccomp" and "/" in grant.value
+    }
+    return {name: _compact_json(name) for name in sorted(names)}
+
+
+def _grants(loaded: LoadedProfile) -> list[ParsedGrant]:
+    profile = loaded.profile
+    return [
+        *(entry.parsed for entry in profile.privileges),
+        *(parse_grant(text) for text in profile.debug.privileges),
+    ]
+
+
+def _compact_json(name: str) -> str:
+    text = read_text(Path(name), ProfileInvalid)
+    if text is None:
+        msg = f"seccomp profile {name} does not exist"
+        raise ProfileInvalid(msg)
+    try:
+        return json.dumps(json.loads(text), separators=(",", ":"), sort_keys=True)
+    except ValueError as error:
+        msg = f"seccomp profile {name} is not JSON: {error}"
+        raise ProfileInvalid(msg) from error
