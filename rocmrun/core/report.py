@@ -99,7 +99,8 @@ class ProbeReport(_Record):
     @property
     def devices(self) -> tuple[int | str, ...]:
         """The devices that any check names, sorted."""
-        return tuple(sorted({c.device for c in self.checks if c.device is not None}, key=str))
+        named = {check.device for check in self.checks if check.device is not None}
+        return tuple(sorted(named, key=lambda device: (isinstance(device, str), device)))
 
     def find(self, group: str, name: str, device: int | str | None = None) -> ProbeCheck | None:
         """Return a check by its names, None when it was not reported."""
