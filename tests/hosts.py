@@ -236,6 +236,7 @@ def _write_pci_device(root: Path, index: int, gpu: FakeGpu, xcp_separator: str) 
     """Write the device behind a render node: a PCI device, or amdgpu_xcp for all partitions but the first."""
     if gpu.partition:
         place = f"devices/platform/amdgpu_xcp{xcp_separator}{index}"
+        write(root / f"sys/{place}/uevent", "MODALIAS=platform:amdgpu_xcp\n")
     else:
         place = f"devices/pci{gpu.address[:7]}/{gpu.address}"
         _write_pci_files(root / "sys" / place, gpu)

@@ -66,6 +66,18 @@ def test_no_gpu_says_what_was_looked_at(tmp_path: Path) -> None:
     assert "PCI bus 0000:05:00.0 0x74a1, driver vfio-pci" in lines
 
 
+def test_wsl_is_told_apart() -> None:
+    """It has no KFD; nothing is missing that could be installed."""
+    assert any("this is WSL" in line for line in shown(HostFacts(wsl=True)))
+
+
+def test_holders_are_named(tmp_path: Path) -> None:
+    """Another process works on the GPU."""
+    root = build_host(tmp_path, STRIX_HALO, holders={4321: [0]})
+
+    assert "note: GPU 0 (gfx1151, 0000:c5:00.0) is held by process 4321" in shown(read_host(root))
+
+
 def test_text_from_the_host_is_shown_and_not_obeyed(tmp_path: Path) -> None:
     """A terminal must not obey a file of a copied tree."""
     host = replace(read(tmp_path, STRIX_HALO), os_name="[red]x[/]\x1b[31m", problems=("[b]bad",))

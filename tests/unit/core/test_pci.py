@@ -93,6 +93,11 @@ def test_a_gpu_without_a_driver_is_found() -> None:
     assert PciGpu(address="0000:03:00.0", device_id="0x744c") == gpu
 
 
+def test_an_address_that_is_none_gives_no_gpu() -> None:
+    """A cut or made-up file."""
+    assert parse_uevent("PCI_CLASS=30000\nPCI_ID=1002:744C\nPCI_SLOT_NAME=../../etc\n") is None
+
+
 @given(st.text())
 def test_no_uevent_is_an_error(text: str) -> None:
     """A random text names no GPU."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocmrun.core.host import DeviceNode, Gpu
-from rocmrun.core.selection import FORMS, select_gpus
+from rocmrun.core.selection import FORMS, is_selector, select_gpus
 from rocmrun.errors import DevicesMissing, GpuSelection, UsageError
 from rocmrun.system.sysfs import read_host
 from tests.hosts import (
@@ -109,6 +109,15 @@ def test_a_wrong_form_is_a_usage_error_with_the_right_ones(selector: str) -> Non
         select_gpus([selector], FOUR)
 
     assert caught.value.details == FORMS
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [("all", True), ("discrete", True), ("pci:63:00.0", True), ("numa:x", False), ("gpu:0", False)],
+)
+def test_forms_are_known_without_a_host(text: str, *, is_one: bool) -> None:
+    """So that a profile can be checked anywhere."""
+    assert is_selector(text) is is_one
 
 
 def test_none_stands_alone() -> None:

@@ -374,9 +374,12 @@ def test_cards_without_kfd_are_still_seen(tmp_path: Path) -> None:
     assert host.pci_gpus == (PciGpu(address="0000:05:00.0", device_id="0x74a1", driver="vfio-pci"),)
 
 
-def test_a_tree_copied_without_symlinks_reads_alike(tmp_path: Path) -> None:
+@pytest.mark.parametrize("gpus", [MI210_X8, mi300x_partitions(1, 4)], ids=["mi210", "cpx"])
+def test_a_tree_copied_without_symlinks_reads_alike(
+    tmp_path: Path, gpus: Sequence[FakeGpu]
+) -> None:
     """`cp -rL` of /sys and /dev: directories where symlinks were."""
-    root = build_host(tmp_path / "host", MI210_X8, cpu_nodes=2)
+    root = build_host(tmp_path / "host", gpus, cpu_nodes=2)
     copy = tmp_path / "copy"
     for name in ("class", "bus"):
         shutil.copytree(root / "sys" / name, copy / "sys" / name, ignore=ignore_way_back)
@@ -385,6 +388,43 @@ def test_a_tree_copied_without_symlinks_reads_alike(tmp_path: Path) -> None:
 
     for name in ("pci_address", "partition", "vbios", "firmware", "amd_smi_index", "subsystem_id"):
         assert column(copied.gpus, name) == column(original.gpus, name)
+    assert copied.pci_gpus == original.pci_gpus
+
+
+def test_devices_are_found_without_the_bus(tmp_path: Path) -> None:
+    """The directory behind the render node is the PCI device as well."""
+    root = build_host(tmp_path, MI210_X8[:2])
+    shutil.rmtree(root / "sys/bus")
+
+    host = read_host(root)
+
+    assert column(host.gpus, "vbios") == ["113-M3000100-102"] * 2
+
+
+def test_a_lone_partition_is_told_by_its_copied_device(tmp_path: Path) -> None:
+    """Without the bus, the uevent of the directory behind the render node is what is left."""
+    write_properties(
+        topology_node(tmp_path, 1) / "properties",
+        simd_count=152,
+        location_id=0x0503,
+        drm_render_minor=131,
+    )
+    device = tmp_path / "sys/class/drm/renderD131/device"
+    write(device / "uevent", "DRIVER=amdgpu_xcp\nMODALIAS=platform:amdgpu_xcp_3\n")
+
+    (gpu,) = read_host(tmp_path).gpus
+
+    assert (gpu.pci_address, gpu.partition) == ("0000:05:00.0", 3)
+
+
+def test_cards_are_found_without_the_bus(tmp_path: Path) -> None:
+    """A tree with /sys/class/drm alone."""
+    uevent = "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:687F\nPCI_SLOT_NAME=0000:09:00.0\n"
+    write(tmp_path / "sys/class/drm/card0/device/uevent", uevent)
+
+    assert read_host(tmp_path).pci_gpus == (
+        PciGpu(address="0000:09:00.0", device_id="0x687f", driver="amdgpu"),
+    )
 
 
 def ignore_way_back(directory: str, _names: list[str]) -> list[str]:

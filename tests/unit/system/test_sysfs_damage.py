@@ -2,14 +2,18 @@
 
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rocmrun.core.host import DeviceNode
 from rocmrun.core.host_json import host_to_json
 from rocmrun.system.sysfs import read_file, read_host
+from rocmrun.system.sysfs.gpus import render_node
+from rocmrun.system.sysfs.tree import Tree
 from tests.hosts import TEN_GPUS, build_host, mi300x_partitions, refusing
 
 
@@ -21,6 +25,25 @@ def test_failed_reads_are_bounded(tmp_path: Path) -> None:
 
     assert len(host.problems) == 41
     assert host.problems[-1].endswith("more reads that failed")
+
+
+def test_a_node_that_is_another_device_is_no_render_node() -> None:
+    """On this machine's own root, 226 and the minor decide; /dev/dri/renderD127 is no DRM node here."""
+    tree = LiveTree(DeviceNode(path="x", host_path="x", mode=0o666, uid=0, gid=0, major=1, minor=3))
+
+    assert render_node(tree, 127) is None
+    assert tree.problems == ("/dev/dri/renderD127 is 1:3, not the DRM node 226:127",)
+
+
+class LiveTree(Tree):
+    """This machine's own root, with *node* wherever one is looked for."""
+
+    def __init__(self, node: DeviceNode) -> None:
+        super().__init__(Path("/"))
+        self._node = node
+
+    def device(self, path: str) -> DeviceNode:
+        return replace(self._node, path=path)
 
 
 FILES = st.one_of(
