@@ -5,10 +5,9 @@ from typing import Any
 
 from rocmrun.core.lock import PinnedImage
 from rocmrun.core.lock_changes import Change, ChangeKind, pin_label
+from rocmrun.core.lock_report import CheckReport, FileReport, LockReport
 from rocmrun.core.reference import parse_reference
 from rocmrun.core.text import printable
-from rocmrun.usecases.lock import FileReport, LockReport
-from rocmrun.usecases.lock_check import CheckReport
 
 _MARKS = {
     ChangeKind.ADDED: "+",
@@ -24,6 +23,9 @@ def report_lines(report: LockReport) -> Iterator[str]:
         for change in file.changes:
             if change.kind is not ChangeKind.KEPT:
                 yield printable(_change_line(change))
+        for item in file.inherited:
+            name = parse_reference(item.pin.ref).familiar
+            yield printable(f"= {name}  {pin_label(item.pin)}  as pinned in {item.path}")
         yield printable(_file_line(file, dry_run=report.dry_run))
 
 
@@ -37,9 +39,12 @@ def report_as_json(report: LockReport) -> dict[str, Any]:
         "warnings": list(report.warnings),
         "locks": [
             {
-                "path": str(file.path),
+                "path": file.path,
                 "written": file.written,
                 "images": [_change_as_json(change) for change in file.changes],
+                "inherited": [
+                    {"path": item.path, "pin": _pin_as_json(item.pin)} for item in file.inherited
+                ],
             }
             for file in report.files
         ],
@@ -51,9 +56,7 @@ def check_lines(report: CheckReport) -> Iterator[str]:
     count = len(report.checked)
     images = f"{count} image{'' if count == 1 else 's'}"
     scope = "" if report.offline else ", and every tag still names its digest"
-    yield printable(
-        f"{', '.join(map(str, report.paths))}: {images} locked as the profiles ask{scope}"
-    )
+    yield printable(f"{', '.join(report.paths)}: {images} locked as the profiles ask{scope}")
 
 
 def check_as_json(report: CheckReport) -> dict[str, Any]:
@@ -71,7 +74,7 @@ def check_as_json(report: CheckReport) -> dict[str, Any]:
         "ok": failure is None,
         **({"error": error} if error else {}),
         "offline": report.offline,
-        "locks": [str(path) for path in report.paths],
+        "locks": list(report.paths),
         "checked": list(report.checked),
         "warnings": list(report.warnings),
         "findings": [
@@ -107,8 +110,10 @@ def _file_line(file: FileReport, *, dry_run: bool) -> str:
     told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
     if dry_run:
         state = "would be written" if len(file.changes) > counts[ChangeKind.KEPT] else "would stay"
+    elif file.written:
+        state = "written"
     else:
-        state = "written" if file.written else "unchanged"
+        state = "unchanged" if file.changes else "nothing to write"
     return f"{file.path}: {state}" + (f" ({told})" if told else "")
 
 

@@ -244,12 +244,21 @@ def _conflict(ref: str) -> RocmrunError:
 def _details(before: PinnedImage | None, after: PinnedImage) -> Iterator[str]:
     if before is not None and before.platform != after.platform:
         yield f"platform {before.platform} -> {after.platform}"
-    old = (before.facts if before else None) or LockedFacts()
-    if after.facts is None:
+    if before is not None and before.identity == after.identity:
+        yield from _learned(before, after)
+    yield from _fact_details((before and before.facts) or LockedFacts(), after.facts)
+
+
+def _learned(before: PinnedImage, after: PinnedImage) -> Iterator[str]:
+    if before.image_id is None and after.image_id is not None:
+        yield "image id recorded"
+
+
+def _fact_details(old: LockedFacts, new: LockedFacts | None) -> Iterator[str]:
+    if new is None:
         if old != LockedFacts():
             yield "what it holds was not read again"
         return
-    new = after.facts
     for name, label in _LABELS.items():
         was, now = getattr(old, name), getattr(new, name)
         if was != now:

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from rocmrun.core.lock import Lock, PinnedImage
 from rocmrun.core.lock_changes import (
-    Change,
     Question,
     apply_answers,
     changes,
@@ -16,6 +14,7 @@ from rocmrun.core.lock_changes import (
     select_upgrades,
 )
 from rocmrun.core.lock_check import combine
+from rocmrun.core.lock_report import FileReport, LockReport
 from rocmrun.errors import LockUnreadable, LockUnwritable
 from rocmrun.system.files import guarded, make_directory, read_text, write_atomic
 from rocmrun.usecases.lock_ask import Inquiry, Sources, ask_all
@@ -47,25 +46,6 @@ class LockRequest:
     dry_run: bool = False
     jobs: int = DEFAULT_JOBS
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileReport:
-    """What happened to one lock file."""
-
-    path: Path
-    changes: tuple[Change, ...]
-    written: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockReport:
-    """What a run did; *asked* counts the questions that went out."""
-
-    files: tuple[FileReport, ...]
-    warnings: tuple[str, ...]
-    asked: int
-    dry_run: bool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -165,8 +145,13 @@ def _finish(file: LockFile, answers: Mapping[str, PinnedImage], request: LockReq
     used = request.selection.used
     keep = None if used is None else used | {item.ref for item in file.wanted}
     after = apply_answers(file.pins, answers, keep=keep)
-    written = False if request.dry_run else _write(file, file.own(after, answers))
-    return FileReport(path=file.path, changes=changes(file.pins, after), written=written)
+    own = file.own(after, answers)
+    return FileReport(
+        path=str(file.path),
+        changes=changes(file.own(file.pins, answers), own),
+        written=False if request.dry_run else _write(file, own),
+        inherited=tuple(item for item in file.inherited if item.pin.ref not in answers),
+    )
 
 
 def _write(file: LockFile, after: Lock) -> bool:

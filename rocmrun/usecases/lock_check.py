@@ -6,7 +6,8 @@ from pathlib import Path
 
 from rocmrun.core.lock import PinnedImage
 from rocmrun.core.lock_changes import moving_tag_warnings, pin_label
-from rocmrun.core.lock_check import Finding, combine, drift, gone, offline_findings
+from rocmrun.core.lock_check import Finding, drift, gone, offline_findings
+from rocmrun.core.lock_report import CheckReport
 from rocmrun.core.reference import Reference, parse_reference
 from rocmrun.core.text import short_digest
 from rocmrun.errors import ImageGone, LockError, RocmrunError
@@ -17,35 +18,6 @@ from rocmrun.usecases.lock_selection import Selection
 from rocmrun.usecases.locks import LockPlaces
 
 OpenSources = Callable[[Callable[[str], None], dict[str, str]], Sources]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckReport:
-    """What a check found.
-
-    Attributes:
-        paths: The locks that were looked at.
-        checked: References whose profiles and pins agree, whether or not their tags do.
-        findings: What is wrong, sorted by reference.
-        warnings: What is worth saying and no failure.
-        offline: Whether no registry was asked.
-    """
-
-    paths: tuple[Path, ...]
-    checked: tuple[str, ...]
-    findings: tuple[Finding, ...]
-    warnings: tuple[str, ...]
-    offline: bool
-
-    @property
-    def failure(self) -> RocmrunError | None:
-        """The one error that stands for all findings; None when there are none."""
-        if not self.findings:
-            return None
-        count = len(self.findings)
-        return combine(
-            [finding.error for finding in self.findings], f"the check found {count} things wrong"
-        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,7 +53,7 @@ def check_locks(
     if open_sources is not None and found.pins:
         _compare_with_registries(found, open_sources, jobs, timeout_seconds)
     return CheckReport(
-        paths=paths,
+        paths=tuple(str(path) for path in paths),
         checked=tuple(sorted(found.pins)),
         findings=tuple(sorted(found.findings, key=lambda finding: finding.ref)),
         warnings=tuple(dict.fromkeys(found.warnings)),

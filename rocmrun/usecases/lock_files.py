@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rocmrun.core.lock import Lock, PinnedImage
 from rocmrun.core.lock_changes import Wanted, merge_wanted
+from rocmrun.core.lock_report import Inherited
 from rocmrun.core.reference import parse_reference
 from rocmrun.errors import LockMissing
 from rocmrun.usecases.lock_selection import ProfileReference, Selection
@@ -25,17 +26,17 @@ class LockFile:
     path: Path
     before: Lock | None
     wanted: tuple[Wanted, ...]
-    inherited: tuple[PinnedImage, ...] = ()
+    inherited: tuple[Inherited, ...] = ()
 
     @property
     def pins(self) -> Lock:
         """Every pin that counts for the wanted references, and all others in the file."""
         own = self.before.images if self.before else ()
-        return Lock.of((*own, *self.inherited))
+        return Lock.of((*own, *(item.pin for item in self.inherited)))
 
     def own(self, pins: Lock, answered: Collection[str]) -> Lock:
         """Return what of *pins* belongs into the file: all but inherited pins that nobody asked anew."""
-        others = {pin.ref for pin in self.inherited} - set(answered)
+        others = {item.pin.ref for item in self.inherited} - set(answered)
         return Lock.of(pin for pin in pins.images if pin.ref not in others)
 
 
@@ -61,14 +62,14 @@ def read_lock_file(
     """
     references = tuple(references)
     before = read_lock(path)
-    inherited: dict[str, PinnedImage] = {}
+    inherited: dict[str, Inherited] = {}
     for reference in references:
         if before is not None and before.get(reference.ref) is not None:
             continue
-        others = [p for p in places.candidates(reference.origin, reference.path) if p != path]
-        pin = next(filter(None, (_pin_in(other, reference.ref) for other in others)), None)
-        if pin is not None:
-            inherited[reference.ref] = pin
+        for other in places.candidates(reference.origin, reference.path):
+            if other != path and (pin := _pin_in(other, reference.ref)):
+                inherited[reference.ref] = Inherited(pin=pin, path=str(other))
+                break
     return LockFile(
         path=path,
         before=before,
