@@ -7,11 +7,12 @@ process which got the same pid later is never taken for ours.
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from scripts.commands import SetupError, find
 
 POLL_SECONDS = 0.1
 
@@ -26,19 +27,31 @@ class Background:
 
 
 def start(argv: Sequence[str], *, log: Path, record: Path) -> Background:
-    """Start *argv* in a session of its own, its output in *log*, and write *record*."""
+    """Start *argv* in a session of its own, its output in *log*, and write *record*.
+
+    Raises:
+        SetupError: there is no such program.
+    """
     record.parent.mkdir(parents=True, exist_ok=True)
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as sink:
-        process = subprocess.Popen(  # left running on purpose
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            cwd="/",
-        )
-    ours = Background(pid=process.pid, born=_born(process.pid) or "", name=Path(argv[0]).name)
+    program = find(argv[0])
+    if program is None:
+        msg = f"{argv[0]} is not installed"
+        raise SetupError(msg)
+    # Not subprocess.Popen, which warns about a child that is left running on purpose.
+    pid = os.posix_spawn(
+        program,
+        argv,
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+        setsigdef=[signal.SIGPIPE],  # Python ignores it, and that would be inherited
+    )
+    ours = Background(pid=pid, born=_born(pid) or "", name=Path(program).name)
     record.write_text(json.dumps(asdict(ours)) + "\n", encoding="utf-8")
     return ours
 
@@ -66,6 +79,11 @@ def stop(record: Path, *, timeout_seconds: float) -> Background | None:
     return ours
 
 
+def boot_id() -> str:
+    """Return what tells this start of the machine from every other."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+
+
 def _born(pid: int) -> str | None:
     """Return boot and start time of a live process: field 22 of proc_pid_stat(5)."""
     try:
@@ -75,5 +93,4 @@ def _born(pid: int) -> str | None:
     state, *fields = stat.rpartition(")")[2].split()
     if state in {"Z", "X"}:
         return None
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    return f"{boot}:{fields[18]}"
+    return f"{boot_id()}:{fields[18]}"

@@ -66,16 +66,24 @@ def run(
         raise SetupError(msg)
 
 
-def output(argv: Sequence[str]) -> str:
+def output(argv: Sequence[str], *, timeout_seconds: float | None = None) -> str:
     """Return what *argv* prints, stripped.
 
     Raises:
-        SetupError: it cannot be started or fails; the message is what it wrote to stderr.
+        SetupError: it cannot be started, fails or takes too long; the message ends with its stderr.
     """
     try:
         done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout_seconds,
         )
+    except subprocess.TimeoutExpired as error:
+        msg = f"{' '.join(argv[:3])} did not end within {timeout_seconds} s"
+        raise SetupError(msg) from error
     except OSError as error:
         msg = f"cannot start {argv[0]}: {error.strerror}"
         raise SetupError(msg) from error

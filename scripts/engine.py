@@ -7,12 +7,17 @@ from pathlib import Path
 from scripts import background
 from scripts.commands import SetupError, find, last_lines, output, run, say
 
+RECORD = "dockerd.json"
+SERVICE = "docker.service"
+ANSWER_SECONDS = 20.0
+SETTLE_SECONDS = 10.0
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0
+POLL_SECONDS = 0.2
 
 # Tried in this order. The first is what any machine should take; the others are for kernels and
 # containers without netfilter or bridges. `--bridge=none` deletes the docker0 of an engine that
-# runs beside it, which is why _refuse_a_second comes first.
+# runs beside it, which is one reason never to start a second.
 WAYS: tuple[tuple[str, ...], ...] = (
     (),
     ("--iptables=false", "--ip6tables=false", "--ip-masq=false"),
@@ -25,7 +30,8 @@ def version() -> str | None:
     if find("docker") is None:
         return None
     try:
-        return output(["docker", "version", "--format", "{{.Server.Version}}"])
+        ask = ["docker", "version", "--format", "{{.Server.Version}}"]
+        return output(ask, timeout_seconds=ANSWER_SECONDS)
     except SetupError as error:
         if "permission denied" in str(error).lower():
             msg = "the Docker engine refuses this user"
@@ -33,51 +39,55 @@ def version() -> str | None:
         return None
 
 
-def ensure(*, state: Path, logs: Path) -> None:
+def ensure(*, state: Path, logs: Path, is_root: bool, root: Path = Path("/")) -> None:
     """Leave with an engine that answers.
 
     Raises:
         SetupError: none answers and none may or can be started.
     """
-    answered = version()
+    running = _dockerd_pid(root)
+    # The installation of the package may have started it a moment ago.
+    answered = version() if running is None else _wait_for_answer(SETTLE_SECONDS)
     if answered is not None:
         say(f"engine: Docker {answered} answers, left as it is")
         return
-    _refuse_where_it_is_not_ours_to_start()
-    if Path("/run/systemd/system").is_dir():
-        run(["systemctl", "start", "docker.service"], log=logs / "engine.log")
-        (state / "docker.service").write_text("started by the set-up\n", encoding="utf-8")
-        say(f"engine: Docker {_wait_for_answer()} started with systemctl")
+    _refuse_where_it_is_not_ours_to_start(running, is_root=is_root)
+    state.mkdir(parents=True, exist_ok=True)
+    if (root / "run/systemd/system").is_dir():
+        _start_service(state=state, log=logs / "engine.log")
         return
-    reasons = []
+    _drop_stale_pid_files(root)
+    reason = ""
     for options in WAYS:
-        reason = _start(options, state=state, log=logs / "dockerd.log")
-        if reason is None:
-            how = " ".join(("dockerd", *options))
+        how = " ".join(("dockerd", *options))
+        failed = _start(options, state=state, log=logs / "dockerd.log")
+        if failed is None:
             say(f"engine: Docker {version()} started as `{how}`")
             return
-        say(f"engine: dockerd {' '.join(options)} did not start: {reason.strip()}")
-        reasons.append(reason)
-    msg = f"dockerd did not start; its last words:\n{reasons[-1]}\n(all of it: {logs}/dockerd.log)"
-    hint = "apt-get install cgroupfs-mount && cgroupfs-mount" if "cgroup" in reasons[-1] else None
+        reason = failed
+        say(f"engine: `{how}` did not start: {reason.strip()}")
+    msg = f"dockerd does not start; all that it said last is in {logs}/dockerd.log"
+    hint = "apt-get install cgroupfs-mount && cgroupfs-mount" if "cgroup" in reason else None
     raise SetupError(msg, hint=hint)
 
 
 def stop(*, state: Path, logs: Path) -> None:
     """Stop the engine if it is the one that we started."""
-    if (state / "docker.service").exists():
+    service = state / SERVICE
+    started_at = service.read_text(encoding="utf-8") if service.exists() else None
+    service.unlink(missing_ok=True)
+    if started_at == background.boot_id():
         run(["systemctl", "stop", "docker.socket", "docker.service"], log=logs / "engine.log")
-        (state / "docker.service").unlink()
         say("engine: docker.service stopped")
         return
-    stopped = background.stop(state / "dockerd.json", timeout_seconds=STOP_SECONDS)
+    stopped = background.stop(state / RECORD, timeout_seconds=STOP_SECONDS)
     if stopped is None:
         say("engine: none was started here, nothing to stop")
     else:
         say(f"engine: dockerd stopped (pid {stopped.pid})")
 
 
-def _refuse_where_it_is_not_ours_to_start() -> None:
+def _refuse_where_it_is_not_ours_to_start(running: str | None, *, is_root: bool) -> None:
     host = os.environ.get("DOCKER_HOST")
     if host:
         msg = f"no engine answers at DOCKER_HOST={host}"
@@ -86,64 +96,69 @@ def _refuse_where_it_is_not_ours_to_start() -> None:
     if context != "default":
         msg = f"no engine answers in the docker context {context}"
         raise SetupError(msg, hint="docker context use default")
-    if os.geteuid() != 0:
+    if running is not None:
+        msg = (
+            f"dockerd runs (pid {running}) but does not answer here, and a second is never started"
+        )
+        raise SetupError(msg, hint="export DOCKER_HOST=unix:///the/socket/that/it/listens/on")
+    if not is_root:
         msg = "no Docker engine answers, and only root can start one"
         raise SetupError(msg, hint="sudo make demo")
-    _refuse_a_second()
 
 
-def _refuse_a_second() -> None:
-    for comm in Path("/proc").glob("[0-9]*/comm"):
-        try:
-            name = comm.read_text(encoding="utf-8").strip()
-        except OSError:  # it ended in between
-            continue
-        if name == "dockerd":
-            msg = f"dockerd already runs (pid {comm.parent.name}) but does not answer here"
-            raise SetupError(
-                msg, hint="export DOCKER_HOST=unix://… with the socket that it listens on"
-            )
+def _dockerd_pid(root: Path) -> str | None:
+    for comm in (root / "proc").glob("[0-9]*/comm"):
+        if _read(comm) == "dockerd":
+            return comm.parent.name
+    return None
+
+
+def _start_service(*, state: Path, log: Path) -> None:
+    run(["systemctl", "start", "docker.service"], log=log)
+    (state / SERVICE).write_text(background.boot_id(), encoding="utf-8")
+    answered = _wait_for_answer(START_SECONDS)
+    if answered is None:
+        msg = f"docker.service was started but does not answer within {START_SECONDS:.0f} s"
+        raise SetupError(msg, hint="journalctl -u docker.service")
+    say(f"engine: Docker {answered} started with systemctl")
 
 
 def _start(options: tuple[str, ...], *, state: Path, log: Path) -> str | None:
     """Start dockerd and return None once it answers, or why it did not."""
-    _drop_stale_pid_files()
-    dockerd = find("dockerd")
-    if dockerd is None:
-        msg = "dockerd is not installed"
-        raise SetupError(msg, hint="apt-get install docker.io")
-    record = state / "dockerd.json"
-    background.start([dockerd, *options], log=log, record=record)
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and background.running(record):
-        if version() is not None:
-            return None
-        time.sleep(0.2)
+    record = state / RECORD
+    background.start(["dockerd", *options], log=log, record=record)
+    if _wait_for_answer(START_SECONDS, record) is not None:
+        return None
     background.stop(record, timeout_seconds=STOP_SECONDS)
-    words = [line for line in last_lines(log).splitlines() if "failed to start" in line]
-    return words[-1] if words else last_lines(log)
+    said = last_lines(log)
+    return next((line for line in said.splitlines() if "failed to start" in line), said)
 
 
-def _drop_stale_pid_files() -> None:
-    """Remove pid files of a killed dockerd: it does not start while that number is in use again."""
-    for path, name in (
-        (Path("/var/run/docker.pid"), "dockerd"),
-        (Path("/var/run/docker/containerd/containerd.pid"), "containerd"),
-    ):
-        try:
-            comm = Path(f"/proc/{int(path.read_text(encoding='utf-8'))}/comm")
-            if comm.read_text(encoding="utf-8").strip() != name:
-                path.unlink()
-        except (OSError, ValueError):
-            continue
-
-
-def _wait_for_answer() -> str:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
+def _wait_for_answer(seconds: float, record: Path | None = None) -> str | None:
+    """Return the engine's version once it answers; None when time is up or *record*'s process ends."""
+    deadline = time.monotonic() + seconds
+    while True:
         answered = version()
         if answered is not None:
             return answered
-        time.sleep(0.2)
-    msg = f"docker.service was started but does not answer within {START_SECONDS:.0f} s"
-    raise SetupError(msg, hint="journalctl -u docker.service")
+        if time.monotonic() > deadline or (record and background.running(record) is None):
+            return None
+        time.sleep(POLL_SECONDS)
+
+
+def _drop_stale_pid_files(root: Path) -> None:
+    """Remove what a killed dockerd left: it does not start while another process has that number."""
+    for path, name in (
+        (root / "var/run/docker.pid", "dockerd"),
+        (root / "var/run/docker/containerd/containerd.pid", "containerd"),
+    ):
+        pid = _read(path)
+        if pid is not None and _read(root / "proc" / pid / "comm") != name:
+            path.unlink()
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:  # a process can end in between
+        return None

@@ -135,7 +135,7 @@ def _build(
     network: str = "host",  # the engine's default bridge may be absent, or lead nowhere
 ) -> None:
     """Build with whichever builder the client has; without a context nothing is sent but the file."""
-    words = ["docker", "build", "--network", network, "--tag", reference]
+    words = ["docker", "build", "--force-rm", "--network", network, "--tag", reference]
     words += ["--label", f"{RECIPE_LABEL}={recipe}"]
     build_args = [f"{name}={value}" for name, value in args.items()]
     build_args += [name for name in PROXIES if name in os.environ]

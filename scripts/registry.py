@@ -17,31 +17,34 @@ START_SECONDS = 20.0
 MANIFESTS = "application/vnd.docker.distribution.manifest.v2+json, application/vnd.oci.image.manifest.v1+json"
 
 
-def ensure(*, state: Path, logs: Path, storage: Path) -> None:
-    """Leave with a registry that answers at ADDRESS.
+def ensure(*, state: Path, logs: Path, storage: Path, port: int = PORT) -> None:
+    """Leave with a registry that answers on loopback.
 
     Raises:
         SetupError: something else has the port, or the registry does not start.
     """
-    if answers():
-        say(f"registry: one answers at {ADDRESS}, used as it is")
+    address = f"{HOST}:{port}"
+    if answers(port):
+        say(f"registry: one answers at {address}, used as it is")
         return
-    holder = holder_of(PORT)
+    holder = holder_of(port)
     if holder is not None:
-        msg = f"port {PORT} on {HOST} is taken by {holder}, which is no registry"
+        msg = (
+            f"{address}, where the demo's registry goes, is taken by {holder}, which is no registry"
+        )
         raise SetupError(msg, hint="stop it, then run make again")
     program = find("docker-registry")
     if program is None:
-        _start_container(state)
+        _start_container(address, state=state)
     else:
-        _start_process(program, state=state, logs=logs, storage=storage)
+        _start_process([program, "serve"], address, state=state, logs=logs, storage=storage)
     deadline = time.monotonic() + START_SECONDS
-    while not answers():
+    while not answers(port):
         if time.monotonic() > deadline:
-            msg = f"the registry does not answer at {ADDRESS} within {START_SECONDS:.0f} s"
+            msg = f"the registry does not answer at {address} within {START_SECONDS:.0f} s"
             raise SetupError(msg, hint=f"read {logs}/registry.log")
         time.sleep(0.1)
-    say(f"registry: started at {ADDRESS}")
+    say(f"registry: started at {address}")
 
 
 def stop(*, state: Path) -> None:
@@ -58,10 +61,10 @@ def stop(*, state: Path) -> None:
         say("registry: none was started here, nothing to stop")
 
 
-def answers() -> bool:
-    """Tell whether a registry speaks at ADDRESS (with or without asking who we are)."""
+def answers(port: int = PORT) -> bool:
+    """Tell whether a registry speaks on loopback (with or without asking who we are)."""
     try:
-        with _open("/v2/") as response:
+        with _open(f"http://{HOST}:{port}/v2/") as response:
             return "Docker-Distribution-Api-Version" in response.headers
     except urllib.error.HTTPError as error:
         return "Docker-Distribution-Api-Version" in error.headers
@@ -70,9 +73,10 @@ def answers() -> bool:
 
 
 def digest(repository: str, tag: str) -> str | None:
-    """Return the digest that the registry has for a tag."""
+    """Return the digest that the registry at ADDRESS has for a tag."""
+    url = f"http://{ADDRESS}/v2/{repository}/manifests/{tag}"
     try:
-        with _open(f"/v2/{repository}/manifests/{tag}", Accept=MANIFESTS) as response:
+        with _open(url, Accept=MANIFESTS) as response:
             return response.headers["Docker-Content-Digest"]
     except urllib.error.HTTPError:
         return None
@@ -103,7 +107,9 @@ def holder_of(port: int) -> str | None:
     return "a process of another user"
 
 
-def _start_process(program: str, *, state: Path, logs: Path, storage: Path) -> None:
+def _start_process(
+    command: list[str], address: str, *, state: Path, logs: Path, storage: Path
+) -> None:
     config = {
         "version": "0.1",
         "log": {"level": "warn"},
@@ -111,21 +117,21 @@ def _start_process(program: str, *, state: Path, logs: Path, storage: Path) -> N
             "filesystem": {"rootdirectory": str(storage)},
             "delete": {"enabled": True},
         },
-        "http": {"addr": ADDRESS},
+        "http": {"addr": address},
     }
     storage.mkdir(parents=True, exist_ok=True)
     state.mkdir(parents=True, exist_ok=True)
     path = state / "registry.yml"
     path.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")  # JSON is YAML
     background.start(
-        [program, "serve", str(path)], log=logs / "registry.log", record=state / "registry.json"
+        [*command, str(path)], log=logs / "registry.log", record=state / "registry.json"
     )
 
 
-def _start_container(state: Path) -> None:
+def _start_container(address: str, *, state: Path) -> None:
     """Run the registry in the engine, on the host's network: the default bridge may be absent."""
     say(f"registry: docker-registry is not installed, starting {IMAGE}")
-    settings = (f"REGISTRY_HTTP_ADDR={ADDRESS}", "REGISTRY_STORAGE_DELETE_ENABLED=true")
+    settings = (f"REGISTRY_HTTP_ADDR={address}", "REGISTRY_STORAGE_DELETE_ENABLED=true")
     container = output(
         ["docker", "run", "--detach", "--network", "host"]
         + [word for setting in settings for word in ("--env", setting)]
@@ -135,8 +141,8 @@ def _start_container(state: Path) -> None:
     (state / "registry.container").write_text(container + "\n", encoding="utf-8")
 
 
-def _open(path: str, **headers: str) -> HTTPResponse:
-    request = urllib.request.Request(f"http://{ADDRESS}{path}", headers=headers)
+def _open(url: str, **headers: str) -> HTTPResponse:
+    request = urllib.request.Request(url, headers=headers)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     response: HTTPResponse = opener.open(request, timeout=5)
     return response

@@ -44,7 +44,6 @@ def main() -> int:
 def bring_up(references: tuple[str, ...]) -> None:
     """Leave with an engine, a registry and *references* in both."""
     started = time.monotonic()
-    STATE.mkdir(parents=True, exist_ok=True)
     log = LOGS / "packages.log"
     is_root = os.geteuid() == 0
     answered = engine.version() is not None
@@ -56,7 +55,7 @@ def bring_up(references: tuple[str, ...]) -> None:
         packages.require(*programs, log=log)
     else:
         packages.require("docker", log=log)
-    engine.ensure(state=STATE, logs=LOGS)
+    engine.ensure(state=STATE, logs=LOGS, is_root=is_root)
     registry.ensure(state=STATE, logs=LOGS, storage=BUILD / "registry")
     images.ensure(references, build=BUILD, log=LOGS / "images.log")
     say(f"ready in {time.monotonic() - started:.0f} s")

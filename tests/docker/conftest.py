@@ -1,0 +1,100 @@
+"""A real engine, the images of `make test`, and rocmrun as its users run it.
+
+Without an engine or an image these tests skip and say why; with ROCMRUN_REQUIRE_DOCKER=1, as
+`make test` and CI set it, they fail instead.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import docker
+import pytest
+from docker.errors import DockerException, ImageNotFound
+
+from scripts import images, registry
+from tests.workspace import Rocmrun, Workspace, left_behind
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects by the markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test here: it needs an engine, and may talk to loopback and nowhere else."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.docker)
+            item.add_marker(pytest.mark.allow_hosts([registry.HOST]))
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[docker.DockerClient]:
+    """The engine that answers."""
+    try:
+        client = docker.from_env(timeout=60)
+        client.ping()
+    except DockerException as error:
+        _unavailable(f"no Docker engine answers: {error}")
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def demo_image(engine: docker.DockerClient) -> str:
+    """Debian with python3, the CPU build of torch, rocminfo and rocm-smi."""
+    return _built(engine, images.DEMO)
+
+
+@pytest.fixture(scope="session")
+def python_image(engine: docker.DockerClient) -> str:
+    """The demo image without torch."""
+    return _built(engine, images.PYTHON)
+
+
+@pytest.fixture(scope="session")
+def tiny_image(engine: docker.DockerClient) -> str:
+    """A static busybox: a shell, no Python, not even /etc/passwd."""
+    return _built(engine, images.TINY)
+
+
+@pytest.fixture(scope="session")
+def compiler_image(engine: docker.DockerClient) -> str:
+    """The demo image with g++ and Python's headers."""
+    return _built(engine, images.COMPILER)
+
+
+@pytest.fixture
+def workspace(
+    engine: docker.DockerClient, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Workspace]:
+    """A folder of this test's own; afterwards none of its containers may be left in the engine."""
+    token = hashlib.sha256(f"{request.node.nodeid} {os.getpid()}".encode()).hexdigest()[:8]
+    workspace = Workspace(path=tmp_path, rocmrun=Rocmrun(path=tmp_path), token=token)
+    yield workspace
+    left = left_behind(engine, workspace)
+    assert left == [], f"left behind in the engine: {', '.join(left)}"
+
+
+@pytest.fixture
+def rocmrun(workspace: Workspace) -> Rocmrun:
+    """The installed command, run in the workspace."""
+    return workspace.rocmrun
+
+
+def _built(engine: docker.DockerClient, reference: str) -> str:
+    repository, _, tag = reference.removeprefix(f"{registry.ADDRESS}/").rpartition(":")
+    try:
+        engine.images.get(reference)
+    except ImageNotFound:
+        _unavailable(f"{reference} is not in the engine: make test builds it")
+    if registry.digest(repository, tag) is None:
+        _unavailable(f"{reference} is not in the registry: make test pushes it")
+    return reference
+
+
+def _unavailable(reason: str) -> NoReturn:
+    if os.environ.get("ROCMRUN_REQUIRE_DOCKER") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)

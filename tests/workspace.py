@@ -1,0 +1,149 @@
+"""A user's corner for tests on a real engine: an own home and profiles, and the installed command.
+
+Nothing of the caller's settings reaches rocmrun, and what a test leaves in the engine is found by
+what rocmrun itself wrote on its containers.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import docker
+
+PROGRAM = Path(sys.executable).with_name("rocmrun")
+ROLE_LABEL = "io.rocmrun.role"
+# What changes rocmrun's behaviour or looks; a test that wants one of them says so.
+UNSET = ("CI", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "SUDO_UID", "SUDO_GID", "SUDO_USER")
+
+Environment = Mapping[str, str | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rocmrun:
+    """The installed command, run in *path* with a home of its own; remembers what it started."""
+
+    path: Path
+    pids: list[int] = field(default_factory=list)
+
+    def __call__(
+        self,
+        *args: str,
+        input: str | None = None,  # noqa: A002  # as subprocess.run names it
+        env: Environment | None = None,
+        timeout: float = 120,
+        check: bool = False,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run to the end; with *check*, a code other than 0 fails the test with what was said."""
+        stdin = subprocess.DEVNULL if input is None else subprocess.PIPE
+        with self.start(*args, env=env, stdin=stdin) as process:
+            try:
+                out, err = process.communicate(
+                    None if input is None else input.encode(), timeout=timeout
+                )
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        done = subprocess.CompletedProcess(
+            process.args, process.returncode, out.decode(), err.decode()
+        )
+        assert not check or done.returncode == 0, f"{done.args}: {done.returncode}\n{done.stderr}"
+        return done
+
+    def start(
+        self,
+        *args: str,
+        env: Environment | None = None,
+        stdin: int | IO[Any] = subprocess.DEVNULL,
+        stdout: int | IO[Any] = subprocess.PIPE,
+        stderr: int | IO[Any] = subprocess.PIPE,
+    ) -> subprocess.Popen[bytes]:
+        """Start and return at once, for tests that send signals or hold a terminal."""
+        process = subprocess.Popen(
+            [PROGRAM, *args],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=self.path,
+            env=self.environment(env),
+        )
+        self.pids.append(process.pid)
+        return process
+
+    def environment(self, changes: Environment | None = None) -> dict[str, str]:
+        """Return the environment that rocmrun gets; a value of None in *changes* removes a name."""
+        home = self.path / "home"
+        home.mkdir(exist_ok=True)
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in UNSET and not name.startswith(("ROCMRUN_", "XDG_"))
+        }
+        docker_config = kept.get("DOCKER_CONFIG", str(Path.home() / ".docker"))
+        asked = {**kept, "HOME": str(home), "DOCKER_CONFIG": docker_config, **(changes or {})}
+        return {name: value for name, value in asked.items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """A folder with profiles/ and rocmrun.lock, where rocmrun runs.
+
+    Profiles get names that no other test has, so that tests can share an engine.
+    """
+
+    path: Path
+    rocmrun: Rocmrun
+    token: str
+    names: list[str] = field(default_factory=list)
+
+    @property
+    def profiles(self) -> Path:
+        """Where the profiles are."""
+        return self.path / "profiles"
+
+    @property
+    def lockfile(self) -> Path:
+        """The lock that rocmrun finds beside profiles/."""
+        return self.path / "rocmrun.lock"
+
+    def write(self, toml: str, *, name: str = "job") -> str:
+        """Write a profile and return the name that it has here."""
+        unique = f"{name}-{self.token}"
+        self.profiles.mkdir(exist_ok=True)
+        (self.profiles / f"{unique}.toml").write_text(toml, encoding="utf-8")
+        self.names.append(unique)
+        return unique
+
+    def profile(
+        self,
+        image: str,
+        tables: str = "",
+        *,
+        name: str = "job",
+        accelerator: str = "cpu",
+        select: str = "none",
+    ) -> str:
+        """Write and lock a profile on "base" for *image*, with more *tables*; return its name."""
+        unique = self.write(
+            f'extends = "base"\naccelerator = "{accelerator}"\n'
+            f'[image]\nref = "{image}"\n[gpus]\nselect = ["{select}"]\n{tables}\n',
+            name=name,
+        )
+        self.rocmrun("lock", unique, check=True)
+        return unique
+
+
+def left_behind(engine: docker.DockerClient, workspace: Workspace) -> list[str]:
+    """Return the containers that the workspace's processes or profiles left, and remove them."""
+    pids = {str(pid) for pid in workspace.rocmrun.pids}
+    found = []
+    for container in engine.api.containers(all=True, filters={"label": ROLE_LABEL}):
+        labels = container["Labels"]
+        pid = labels.get("io.rocmrun.controller", "").partition(":")[0]
+        if pid in pids or labels.get("io.rocmrun.profile") in workspace.names:
+            found.append(f"{container['Names'][0]} ({container['State']}, {labels[ROLE_LABEL]})")
+            engine.api.remove_container(container["Id"], force=True, v=True)
+    return found
