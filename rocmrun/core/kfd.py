@@ -6,6 +6,7 @@ The formats are those of the kernel's drivers/gpu/drm/amd/amdkfd/kfd_topology.c.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from rocmrun.core.host import Link
 from rocmrun.core.text import printable
@@ -124,16 +125,19 @@ def parse_link(text: str, *, peer_to_peer: bool) -> Link | None:
     """Return the io_link or p2p_link that *text* describes; None when it does not say where it goes."""
     match = _LINK.match(text)
     if match:
-        kind, to_node, weight = match[1], int(match[2]), int(match[3]) if match[3] else None
-    else:
-        values = parse_properties(text).values
-        if "node_to" not in values or "type" not in values:
-            return None
-        kind, to_node, weight = str(values["type"]), values["node_to"], values.get("weight")
+        return _link(match[1], match[2], match[3], peer_to_peer)
+    values = {key: str(value) for key, value in parse_properties(text).values.items()}
+    if "type" not in values or "node_to" not in values:
+        return None
+    return _link(values["type"], values["node_to"], values.get("weight"), peer_to_peer)
+
+
+@lru_cache(maxsize=1024)  # every GPU has a link of the same kind to each of the others
+def _link(kind: str, to_node: str, weight: str | None, peer_to_peer: bool) -> Link:  # noqa: FBT001
     return Link(
-        to_node=to_node,
+        to_node=int(to_node),
         kind=_LINK_KINDS.get(kind, kind),
-        weight=weight,
+        weight=int(weight) if weight else None,
         peer_to_peer=peer_to_peer,
     )
 
