@@ -1,7 +1,7 @@
 """The keys of a profile as the models declare them: the JSON schema, and what docs and suggestions make of it."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -11,6 +11,7 @@ from pydantic_core import core_schema
 
 from rocmrun.core.profile import Profile
 from rocmrun.core.profile_values import TextValue
+from rocmrun.core.toml import KeyPath
 
 # A number, a boolean or one of a few words may also be written as "${name}".
 _PARAMETER = {"type": "string", "pattern": r"\$\{[a-z][a-z0-9_]*\}"}
@@ -58,7 +59,7 @@ def keys_markdown() -> str:
     return "\n".join(rows)
 
 
-def known_keys(path: Sequence[str | int]) -> tuple[str, ...]:
+def known_keys(path: KeyPath) -> tuple[str, ...]:
     """Return the keys of the table at *path* of a profile; () where a table has no fixed keys."""
     node = json_schema()
     for part in path:
@@ -66,6 +67,16 @@ def known_keys(path: Sequence[str | int]) -> tuple[str, ...]:
         free = node.get("items") if isinstance(part, int) else node.get("additionalProperties")
         node = node.get("properties", {}).get(part) or free or {}
     return tuple(_resolved(node).get("properties", ()))
+
+
+def in_order(data: Mapping[str, Any], path: KeyPath = ()) -> dict[str, Any]:
+    """Return *data* with its keys in the order of the models; free keys stay as they come."""
+    known = known_keys(path)
+    keys = [*(key for key in known if key in data), *(key for key in data if key not in known)]
+    return {
+        key: in_order(data[key], (*path, key)) if isinstance(data[key], Mapping) else data[key]
+        for key in keys
+    }
 
 
 def table_of(key: str) -> str | None:

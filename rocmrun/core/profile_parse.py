@@ -10,7 +10,6 @@ from pydantic_core import ErrorDetails
 from rocmrun.core.closest import closest, did_you_mean
 from rocmrun.core.profile import Profile
 from rocmrun.core.profile_contradictions import contradictions
-from rocmrun.core.profile_keys import known_keys, table_of
 from rocmrun.core.profile_parameters import escaped_texts, has_reference, undeclared_references
 from rocmrun.core.profile_values import describe
 from rocmrun.core.toml import KeyPath, dump_toml, key_path
@@ -27,7 +26,7 @@ _EXPECTED = {
 }
 _BOUNDS = {
     "greater_than_equal": "at least {ge}",
-    "greater_than": "more than {gt}",
+    "greater_than": "more than {gt:g}",
     "string_too_short": "at least {min_length} character",
 }
 
@@ -195,6 +194,9 @@ def _in_words(error: ErrorDetails) -> str:
 
 
 def _unknown_key(place: KeyPath) -> str:
+    # Here, for pydantic's schema module costs every start what only a mistake needs.
+    from rocmrun.core.profile_keys import known_keys, table_of  # noqa: PLC0415
+
     key, known = str(place[-1]), known_keys(place[:-1])
     near = closest(key.replace("-", "_"), known)
     if near:

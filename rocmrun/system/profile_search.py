@@ -52,10 +52,10 @@ class ProfileSearch:
             return self._at_path(name)
         for directory in self.directories:
             path = directory.path / f"{name}{SUFFIX}"
-            if _NAME.fullmatch(name) and path.is_file():
+            if _NAME.fullmatch(name) and _is_file(path):
                 return self._file(path, directory.origin)
         names = [file.name for file in self.all()]
-        msg = f"there is no profile {name!r}{did_you_mean(name, names)}"
+        msg = f'there is no profile "{name}"{did_you_mean(name, names)}'
         raise ProfileNotFound(
             msg,
             hint="see them all: rocmrun profiles list",
@@ -71,10 +71,14 @@ class ProfileSearch:
         return tuple(found[name] for name in sorted(found))
 
     def _at_path(self, text: str) -> ProfileFile:
-        path = self.working_directory / Path(text).expanduser()
-        if not path.is_file():
+        path = self.working_directory / text
+        try:
+            path.stat()
+        except (FileNotFoundError, NotADirectoryError) as error:
             msg = f"there is no profile file {path}"
-            raise ProfileNotFound(msg, hint="a profile is a file NAME.toml")
+            raise ProfileNotFound(msg, hint="a profile is a file NAME.toml") from error
+        except OSError as error:
+            raise _unreadable(str(path), error) from error
         if path.suffix != SUFFIX or not _NAME.fullmatch(path.stem):
             msg = (
                 f"{path} is no name for a profile: letters, digits, '.', '_' and '-', then '.toml'"
@@ -94,7 +98,7 @@ class ProfileSearch:
         for directory in self.directories:
             shipped = directory.path / path.name
             # In a checkout ./profiles is the shipped directory: the same file hides nothing.
-            if directory.origin == "shipped" and shipped.is_file() and not shipped.samefile(path):
+            if directory.origin == "shipped" and _is_file(shipped) and not shipped.samefile(path):
                 return str(shipped)
         return None
 
@@ -144,8 +148,7 @@ def read_profile(file: ProfileFile) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(file.path).read_bytes().decode())
     except OSError as error:
-        msg = f"profile {file.path} cannot be read: {error.strerror}"
-        raise ProfileInvalid(msg) from error
+        raise _unreadable(file.path, error) from error
     except UnicodeDecodeError as error:
         msg = f"profile {file.path} is not TOML: byte {error.start} is not UTF-8"
         raise ProfileInvalid(msg) from error
@@ -154,9 +157,20 @@ def read_profile(file: ProfileFile) -> dict[str, Any]:
         raise ProfileInvalid(msg) from error
 
 
+def _unreadable(path: str, error: OSError) -> ProfileInvalid:
+    return ProfileInvalid(f"profile {path} cannot be read: {error.strerror}")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # a directory on the way that may not be searched
+
+
 def _profiles_in(directory: Path) -> Iterator[Path]:
     try:
-        yield from (path for path in sorted(directory.glob(f"*{SUFFIX}")) if path.is_file())
+        yield from (path for path in sorted(directory.glob(f"*{SUFFIX}")) if _is_file(path))
     except OSError:
         return  # a directory that may not be read offers no profiles
 

@@ -14,9 +14,14 @@ from rocmrun.core.profile_merge import (
     merge,
     merged_tables,
 )
-from rocmrun.core.profile_parameters import missing_parameters, parameter_values, partly_filled_in
+from rocmrun.core.profile_parameters import (
+    has_reference,
+    missing_parameters,
+    parameter_values,
+    partly_filled_in,
+)
 from rocmrun.core.profile_parse import find_mistakes, invalid
-from rocmrun.errors import InputError, ProfileInvalid
+from rocmrun.errors import InputError, ProfileInvalid, ProfileNotFound
 from rocmrun.system.profile_search import ProfileSearch, is_path, read_profile
 
 
@@ -27,7 +32,7 @@ class ProfileSummary:
     Attributes:
         file: Where it is.
         image: Reference as far as it is known without --set; None for a profile without an image.
-        locked: Whether its image is in the lock file; None when nobody looked, or there is no image.
+        locked: Whether its image is in the lock file; None when nobody looked, or there is nothing to look for.
         problem: Why it cannot be used; None when it can.
     """
 
@@ -89,7 +94,7 @@ def read_merged(name: str, search: ProfileSearch) -> MergedProfile:
     layers: list[ProfileLayer] = []
     parent: object = name
     while isinstance(parent, str):
-        file = search.find(parent)
+        file = _find(parent, search, layers)
         layer = ProfileLayer(file=file, data=read_profile(file))
         _refuse_cycle(layer, layers)
         layers.append(layer)
@@ -162,6 +167,18 @@ def check_profiles(names: Iterable[str], search: ProfileSearch) -> tuple[Profile
     return tuple(good)
 
 
+def _find(name: str, search: ProfileSearch, children: list[ProfileLayer]) -> ProfileFile:
+    try:
+        return search.find(name)
+    except ProfileNotFound as error:
+        if not children:
+            raise
+        child = f"{children[-1].file.path}: extends = {children[-1].data['extends']!r}"
+        raise ProfileNotFound(
+            error.message, hint=error.hint, details=(child, *error.details)
+        ) from error
+
+
 def _refuse_cycle(layer: ProfileLayer, children: list[ProfileLayer]) -> None:
     chain = [child.file.path for child in children]
     if layer.file.path not in chain:
@@ -194,10 +211,11 @@ def _summary(
         first = f": {error.details[0]}" if error.details else ""
         return ProfileSummary(file=file, problem=error.message + first)
     image = shown.data["image"].get("ref")
+    lockable = image is not None and not has_reference(image)
     return ProfileSummary(
         file=file,
         description=shown.data["description"],
         accelerator=shown.data["accelerator"],
         image=image,
-        locked=is_locked(image) if image and is_locked else None,
+        locked=is_locked(image) if lockable and is_locked else None,
     )

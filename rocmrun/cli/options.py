@@ -1,0 +1,78 @@
+"""Options that several commands share, each declared once."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _settings(
+    _context: click.Context, option: click.Parameter, texts: Sequence[str]
+) -> dict[str, str]:
+    """Turn NAME=VALUE pairs into a mapping; the last one of a name counts."""
+    settings = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            msg = f"{text!r} is not NAME=VALUE"
+            raise click.BadParameter(msg, param=option)
+        settings[name] = value
+    return settings
+
+
+def profile_dir_option(function: F) -> F:
+    """Add --profile-dir, passed as `profile_dirs` (a tuple of paths)."""
+    return click.option(
+        "--profile-dir",
+        "profile_dirs",
+        multiple=True,
+        metavar="DIR",
+        envvar="ROCMRUN_PROFILE_DIR",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Look for profiles in DIR first. Repeatable.",
+    )(function)
+
+
+def set_option(function: F) -> F:
+    """Add --set NAME=VALUE, passed as `settings` (a dict)."""
+    return click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=_settings,
+        help="Set a parameter of the profile. Repeatable.",
+    )(function)
+
+
+def lockfile_option(function: F) -> F:
+    """Add --lockfile, passed as `lockfile` (a path or None)."""
+    return click.option(
+        "--lockfile",
+        metavar="FILE",
+        envvar="ROCMRUN_LOCKFILE",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Use FILE instead of the lock files on the search path.",
+    )(function)
+
+
+def json_option(function: F) -> F:
+    """Add --json, passed as `as_json`."""
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON object, on failure too."
+    )(function)
+
+
+def host_root_option(function: F) -> F:
+    """Add the hidden --host-root, passed as `host_root` ("/" unless a test stands elsewhere)."""
+    return click.option(
+        "--host-root",
+        hidden=True,
+        metavar="DIR",
+        default=Path("/"),
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Read /sys, /dev and /proc below DIR.",
+    )(function)
