@@ -204,7 +204,7 @@ def parse_lock(text: str, path: str) -> Lock:
         raise LockUnreadable(msg, hint="restore it from version control") from error
     _check_version(data.get("version"), path)
     try:
-        return Lock.model_validate(data)
+        return Lock.model_validate(data, by_alias=True, by_name=False)
     except ValidationError as error:
         msg = f"{path} is not a lock file of this version"
         raise LockUnreadable(

@@ -244,14 +244,10 @@ def _conflict(ref: str) -> RocmrunError:
 def _details(before: PinnedImage | None, after: PinnedImage) -> Iterator[str]:
     if before is not None and before.platform != after.platform:
         yield f"platform {before.platform} -> {after.platform}"
-    if before is not None and before.identity == after.identity:
-        yield from _learned(before, after)
-    yield from _fact_details((before and before.facts) or LockedFacts(), after.facts)
-
-
-def _learned(before: PinnedImage, after: PinnedImage) -> Iterator[str]:
-    if before.image_id is None and after.image_id is not None:
+    same = before if before is not None and before.identity == after.identity else None
+    if same is not None and same.image_id is None and after.image_id is not None:
         yield "image id recorded"
+    yield from _fact_details((before and before.facts) or LockedFacts(), after.facts)
 
 
 def _fact_details(old: LockedFacts, new: LockedFacts | None) -> Iterator[str]:
