@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from rocmrun.core.loaded_profile import LoadedProfile, load, provenance, shadow_notes
+from rocmrun.core.loaded_profile import LoadedProfile, load, provenance
 from rocmrun.core.profile import Profile
 from rocmrun.core.profile_merge import (
     MergedProfile,
@@ -58,11 +58,6 @@ class ShownProfile:
     data: Mapping[str, Any]
     provenance: Mapping[str, str]
     missing: Mapping[str, str]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What to say aloud beside it."""
-        return shadow_notes(self.chain)
 
 
 def load_profile(

@@ -100,6 +100,11 @@ def test_sources_name_files_options_and_defaults() -> None:
     assert profile.source("mounts[0].target") == "profile base"
     assert profile.source("container.network") == "default"
     assert [file.name for file in profile.chain] == ["child", "base"]
+    assert (profile.name, profile.path, profile.origin) == (
+        "child",
+        "/p/child/child.toml",
+        "project",
+    )
 
 
 def test_a_hidden_shipped_profile_is_said_aloud() -> None:

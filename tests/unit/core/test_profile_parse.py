@@ -33,6 +33,7 @@ def mistakes(text: str) -> list[str]:
         ("[container]\npids = \"many\"", "container.pids: expected an integer, got a string"),
         ("[container]\npids = 0", "container.pids: must be at least 1, and is 0"),
         ("[container]\npids = true", "container.pids: expected an integer, got a boolean"),
+        ("[container]\ncpus = inf", "container.cpus: Input should be a finite number"),
         ("[container]\ncpus = 0", "container.cpus: must be more than 0, and is 0"),
         ("[gpus]\nexclusive = \"yes\"", "gpus.exclusive: expected true or false, got a string"),
         ('[gpus]\nselect = "all"', "gpus.select: expected a list, got a string"),
@@ -230,6 +231,7 @@ def test_what_waits_for_a_parameter_is_not_judged() -> None:
         ref = "${x}"
         [container]
         pids = "${x}"
+        command = ["$${x}", "${x}"]
         network = "${x}"
         ports = ["127.0.0.1:${x}:80"]
         """
