@@ -452,6 +452,8 @@ class Child:
                 outcome.reason += ": the container's memory limit was reached"
         else:
             outcome.reason = f"the process ended with exit code {code} and no result"
+            if code and self._tail:
+                outcome.reason += f": {self._tail[-1]}"
             outcome.evidence["exit_code"] = code
 
     def _drain(self) -> None:
@@ -1593,30 +1595,29 @@ def probe(given: dict[str, Any], source: bytes) -> int:
     events = Events()
     try:
         settings = complete_settings(given)
+        controller = Controller(settings, source, events)
+        end_on_signals(controller, events)
+        events.emit(
+            "start",
+            probe_version=PROBE_VERSION,
+            level=settings["level"],
+            accelerator=settings["accelerator"],
+            stages=stages_of(settings),
+            python=platform.python_version(),
+            pid=os.getpid(),
+        )
+        controller.run()
+        return 0 if events.end() in ("pass", "degraded") else 1
     except SettingsError as error:
         events.end(f"settings: {error}")
         return 2
-    events.emit(
-        "start",
-        probe_version=PROBE_VERSION,
-        level=settings["level"],
-        accelerator=settings["accelerator"],
-        stages=stages_of(settings),
-        python=platform.python_version(),
-        pid=os.getpid(),
-    )
-    controller = Controller(settings, source, events)
-    end_on_signals(controller, events)
-    try:
-        controller.run()
     except BrokenPipeError:
-        controller.kill()
-        return 3
+        say("nobody reads the report")
     except Exception as error:
         say(traceback.format_exc())
-        events.end(f"the probe itself failed: {described(error)}")
-        return 3
-    return 0 if events.end() in ("pass", "degraded") else 1
+        with contextlib.suppress(OSError):
+            events.end(f"the probe itself failed: {described(error)}")
+    return 3
 
 
 def end_on_signals(controller: Controller, events: Events) -> None:

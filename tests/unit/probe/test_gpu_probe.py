@@ -465,3 +465,20 @@ def test_it_is_python_3_9_and_the_standard_library() -> None:
         if isinstance(node, ast.ImportFrom)
     }
     assert set() == imported - set(sys.stdlib_module_names)
+
+
+def test_a_reader_that_goes_away_ends_it() -> None:
+    """`gpu_probe.py | head -1` leaves no traceback and no child behind."""
+    process = subprocess.Popen(
+        [sys.executable, str(SCRIPT), "--accelerator", "cpu", "--size", "8"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean_environment({"build": "cpu"}),
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, chatter = process.communicate(timeout=60)
+
+    assert process.returncode == 3
+    assert b"nobody reads the report" in chatter
+    assert b"Traceback" not in chatter
