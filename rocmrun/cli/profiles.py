@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rocmrun.cli.options import json_option, profile_dir_option, set_option
+from rocmrun.cli.options import json_option, lockfile_option, profile_dir_option, set_option
 
 if TYPE_CHECKING:
     from rocmrun.system.profile_search import ProfileSearch
@@ -23,8 +23,9 @@ def command() -> None:
 
 @command.command("list", short_help="List the profiles that can be launched by name.")
 @profile_dir_option
+@lockfile_option
 @json_option
-def list_command(*, profile_dirs: tuple[Path, ...], as_json: bool) -> None:
+def list_command(*, profile_dirs: tuple[Path, ...], lockfile: Path | None, as_json: bool) -> None:
     """List the profiles that can be launched by name.
 
     \b
@@ -33,9 +34,10 @@ def list_command(*, profile_dirs: tuple[Path, ...], as_json: bool) -> None:
     """
     from rocmrun.console.output import emit_json
     from rocmrun.console.profiles import print_list, summaries_to_json
+    from rocmrun.usecases.locks import LockPlaces
     from rocmrun.usecases.profiles import list_profiles
 
-    summaries = list_profiles(search_for(profile_dirs))
+    summaries = list_profiles(search_for(profile_dirs), places=LockPlaces.here(lockfile))
     if as_json:
         emit_json({"v": 1, "ok": True, "profiles": summaries_to_json(summaries)})
     else:

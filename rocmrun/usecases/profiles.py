@@ -1,8 +1,8 @@
 """Find, read and merge profiles; load one for planning, or say what is in them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rocmrun.core.loaded_profile import LoadedProfile, load, provenance
@@ -21,8 +21,10 @@ from rocmrun.core.profile_parameters import (
     partly_filled_in,
 )
 from rocmrun.core.profile_parse import find_mistakes, invalid
-from rocmrun.errors import InputError, ProfileInvalid, ProfileNotFound
+from rocmrun.core.reference import parse_reference
+from rocmrun.errors import InputError, LockError, ProfileInvalid, ProfileNotFound
 from rocmrun.system.profile_search import ProfileSearch, is_path, read_profile
+from rocmrun.usecases.locks import LockPlaces, read_lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +34,8 @@ class ProfileSummary:
     Attributes:
         file: Where it is.
         image: Reference as far as it is known without --set; None for a profile without an image.
-        locked: Whether its image is in the lock file; None when nobody looked, or there is nothing to look for.
+        locked: Whether its image is in the lock file; None when nobody looked, there is
+            nothing to look for, or a lock cannot be read.
         problem: Why it cannot be used; None when it can.
     """
 
@@ -101,13 +104,13 @@ def read_merged(name: str, search: ProfileSearch) -> MergedProfile:
 
 
 def list_profiles(
-    search: ProfileSearch, *, is_locked: Callable[[str], bool] | None = None
+    search: ProfileSearch, *, places: LockPlaces | None = None
 ) -> tuple[ProfileSummary, ...]:
     """Return a summary of every profile; one that cannot be used is in it with its problem.
 
-    *is_locked* says whether the lock file holds an image reference.
+    Without *places* nobody looks whether images are locked.
     """
-    return tuple(_summary(file, search, is_locked) for file in search.all())
+    return tuple(_summary(file, search, places) for file in search.all())
 
 
 def show_profile(
@@ -197,9 +200,7 @@ def _checked(name: str, search: ProfileSearch) -> ProfileFile:
     return merged.file
 
 
-def _summary(
-    file: ProfileFile, search: ProfileSearch, is_locked: Callable[[str], bool] | None
-) -> ProfileSummary:
+def _summary(file: ProfileFile, search: ProfileSearch, places: LockPlaces | None) -> ProfileSummary:
     try:
         shown = show_profile(file.name, search=search)
     except InputError as error:
@@ -212,5 +213,15 @@ def _summary(
         description=shown.data["description"],
         accelerator=shown.data["accelerator"],
         image=image,
-        locked=is_locked(image) if lockable and is_locked else None,
+        locked=_is_locked(file, image, places) if lockable and places else None,
     )
+
+
+def _is_locked(file: ProfileFile, image: str, places: LockPlaces) -> bool | None:
+    """Return whether a lock that answers for *file* holds *image*; None when a lock on the way cannot be read."""
+    ref = parse_reference(image).canonical
+    try:
+        locks = [read_lock(path) for path in places.candidates(file.origin, Path(file.path))]
+    except LockError:
+        return None
+    return any(lock.get(ref) is not None for lock in locks if lock is not None)

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from rocmrun.core.lock import Lock, PinnedImage
 from rocmrun.core.profile_parse import dump_profile
 from rocmrun.errors import ParameterMissing, ProfileInvalid, ProfileNotFound, UsageError
 from rocmrun.system.profile_search import ProfileSearch, default_search, shipped_directory
+from rocmrun.usecases.locks import LockPlaces
 from rocmrun.usecases.profiles import check_profiles, list_profiles, load_profile, show_profile
 
 SETTINGS = {
@@ -190,16 +192,32 @@ def test_the_list_holds_what_cannot_be_used_with_its_problem(search: ProfileSear
     write(search, "broken", "x =\n")
     write(search, "wrong", "[container]\npids = 0\n")
 
-    summaries = {
-        summary.file.name: summary for summary in list_profiles(search, is_locked=lambda _ref: True)
-    }
+    summaries = {summary.file.name: summary for summary in list_profiles(search)}
 
-    assert {*SHIPPED, "broken", "wrong"} == set(summaries)
+    assert set(summaries) == {*SHIPPED, "broken", "wrong"}
     assert "is not TOML" in str(summaries["broken"].problem)
     assert "container.pids" in str(summaries["wrong"].problem)
-    assert (summaries["demo"].problem, summaries["demo"].locked) == (None, True)
-    assert (summaries["base"].image, summaries["base"].locked) == (None, None)
+    assert (summaries["demo"].problem, summaries["demo"].locked) == (None, None)
     assert summaries["cuda-check"].image == "${image}"
+
+
+def test_the_list_says_what_is_locked(search: ProfileSearch, tmp_path: Path) -> None:
+    demo = "127.0.0.1:5055/rocmrun/demo:1"
+    pin = PinnedImage(ref=demo, digest=f"sha256:{'0' * 64}")
+    lockfile = tmp_path / "rocmrun.lock"
+    places = LockPlaces.of(lockfile=lockfile, environment={}, directory=tmp_path)
+
+    def locked() -> dict[str, bool | None]:
+        return {item.file.name: item.locked for item in list_profiles(search, places=places)}
+
+    assert locked()["demo"] is False
+    lockfile.write_text(Lock.of([pin]).text(), encoding="utf-8")
+    assert locked() == {name: name == "demo" for name in SHIPPED} | {
+        "cuda-check": None,
+        "base": None,
+    }
+    lockfile.write_text("<<<<<<<", encoding="utf-8")
+    assert locked()["demo"] is None
 
 
 def test_show_has_every_value_and_who_set_it(search: ProfileSearch) -> None:
