@@ -41,7 +41,7 @@ def start(argv: Sequence[str], *, log: Path, record: Path) -> Background:
     # Not subprocess.Popen, which warns about a child that is left running on purpose.
     pid = os.posix_spawn(
         program,
-        argv,
+        list(argv),
         os.environ,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

@@ -4,7 +4,7 @@ import json
 import time
 import urllib.error
 import urllib.request
-from http.client import HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 
 from scripts import background
@@ -68,7 +68,7 @@ def answers(port: int = PORT) -> bool:
             return "Docker-Distribution-Api-Version" in response.headers
     except urllib.error.HTTPError as error:
         return "Docker-Distribution-Api-Version" in error.headers
-    except OSError:
+    except (OSError, HTTPException):  # nobody there, or somebody who speaks no HTTP
         return False
 
 

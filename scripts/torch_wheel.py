@@ -37,7 +37,34 @@ def install(site: Path, *, python: str, log: Path) -> None:
         SetupError: pip finds no build, or only a CUDA build and nobody allowed that.
     """
     pip = [*_pip(python), "--target", str(site)]
-    run([*pip, "--no-compile", *_wanted(pip, log=log)], log=log)
+    allow_cuda = os.environ.get(ALLOW_CUDA) == "1"
+    run([*pip, "--no-compile", *wanted(pip, log=log, allow_cuda=allow_cuda)], log=log)
+
+
+def wanted(pip: Sequence[str], *, log: Path, allow_cuda: bool) -> list[str]:
+    """Return what to ask *pip* for, so that it brings a build for the CPU.
+
+    Raises:
+        SetupError: pip finds no build, or only a CUDA build that is not allowed.
+    """
+    plain = [f"torch=={TORCH}", "numpy"]
+    found = _ask(pip, plain, log=log)
+    if not is_cuda(found):
+        _tell(found)
+        return plain
+    say(f"torch: {plain[0]} is a CUDA build here ({_size(found)}); asking for a CPU build")
+    cpu = ["--extra-index-url", CPU_INDEX, f"torch=={TORCH}+cpu", "numpy"]
+    try:
+        _tell(_ask(pip, cpu, log=log))
+    except SetupError as error:
+        if not allow_cuda:
+            msg = f"pip finds only a CUDA build of torch {TORCH} ({_size(found)})\n{error}"
+            raise SetupError(
+                msg, hint=f"{ALLOW_CUDA}=1 make demo  # takes the CUDA build"
+            ) from error
+        _tell(found)
+        return plain
+    return cpu
 
 
 def is_cuda(downloads: Sequence[Download]) -> bool:
@@ -60,30 +87,9 @@ def downloads_in(report: dict[str, Any]) -> tuple[Download, ...]:
     )
 
 
-def _wanted(pip: Sequence[str], *, log: Path) -> list[str]:
-    plain = [f"torch=={TORCH}", "numpy"]
-    found = _ask(pip, plain, log=log)
-    if not is_cuda(found):
-        _tell(found)
-        return plain
-    say(f"torch: {plain[0]} is a CUDA build here ({_size(found)}); asking for a CPU build")
-    cpu = ["--extra-index-url", CPU_INDEX, f"torch=={TORCH}+cpu", "numpy"]
-    try:
-        _tell(_ask(pip, cpu, log=log))
-    except SetupError as error:
-        if os.environ.get(ALLOW_CUDA) != "1":
-            msg = f"pip finds only a CUDA build of torch {TORCH} ({_size(found)})\n{error}"
-            raise SetupError(
-                msg, hint=f"{ALLOW_CUDA}=1 make demo  # takes the CUDA build"
-            ) from error
-        _tell(found)
-        return plain
-    return cpu
-
-
-def _ask(pip: Sequence[str], wanted: Sequence[str], *, log: Path) -> tuple[Download, ...]:
+def _ask(pip: Sequence[str], what: Sequence[str], *, log: Path) -> tuple[Download, ...]:
     report = log.with_name("pip-report.json")
-    run([*pip, "--dry-run", "--report", str(report), *wanted], log=log)
+    run([*pip, "--dry-run", "--report", str(report), *what], log=log)
     return downloads_in(json.loads(report.read_text(encoding="utf-8")))
 
 
