@@ -94,7 +94,7 @@ def _row(summary: ProfileSummary) -> tuple[str, str, str, str, str]:
         summary.accelerator or "-",
         _LOCKED[summary.locked] if summary.image else "no image",
         summary.file.origin,
-        summary.problem or summary.description,
+        " ".join((summary.problem or summary.description).split()),
     )
 
 

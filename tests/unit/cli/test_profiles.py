@@ -37,7 +37,7 @@ def json_of(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 
 
 def test_list_shows_names_and_origins(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(elsewhere / "profiles", "mine", 'description = "My own"\naccelerator = "cpu"\n')
+    write(elsewhere / "profiles", "mine", 'description = "My\\nown"\naccelerator = "cpu"\n')
 
     assert run(["profiles", "list"]) == 0
 
