@@ -96,8 +96,8 @@ def mistakes(text: str) -> list[str]:
             'container.workdir: "${x}" names no parameter; a literal ${ is written $${',
         ),
         (
-            '[parameters.model]\nhelp = "x"\n[container]\nworkdir = "/${modle}"',
-            'container.workdir: "${modle}" names no parameter; did you mean "model"?; a literal ${ is written $${',
+            '[parameters.model]\nhelp = "x"\n[container]\nworkdir = "/${modelx}"',
+            'container.workdir: "${modelx}" names no parameter; did you mean "model"?; a literal ${ is written $${',
         ),
         (
             '[container]\nworkdir = "/${x"',
@@ -180,7 +180,7 @@ def test_what_only_looks_like_a_mistake(text: str) -> None:
 def test_all_mistakes_come_at_once() -> None:
     """Unknown keys, wrong types, and contradictions between the keys that are right."""
     found = mistakes("""
-        acelerator = "rocm"
+        accelerato = "rocm"
         [container]
         pids = "many"
         shm_size = "1GiB"
@@ -199,7 +199,7 @@ def test_all_mistakes_come_at_once() -> None:
     assert [line.partition(": ")[0] for line in found] == [
         "container.pids",
         "mounts[0].readonly",
-        "acelerator",
+        "accelerato",
         "container.shm_size",
         "mounts[1].target",
     ]
@@ -214,10 +214,10 @@ def test_contradictions_show_beside_a_broken_list() -> None:
 
 def test_a_wrong_key_is_no_contradiction_too() -> None:
     """The default that stands in for a wrong value contradicts nothing."""
-    found = mistakes('[container]\nnetwork = "brigde"\nports = ["127.0.0.1:80:80"]')
+    found = mistakes('[container]\nnetwork = "bridgee"\nports = ["127.0.0.1:80:80"]')
 
     assert found == [
-        'container.network: "brigde" is not one of none, bridge, host; did you mean "bridge"?'
+        'container.network: "bridgee" is not one of none, bridge, host; did you mean "bridge"?'
     ]
 
 
