@@ -180,7 +180,7 @@ def test_what_only_looks_like_a_mistake(text: str) -> None:
 def test_all_mistakes_come_at_once() -> None:
     """Unknown keys, wrong types, and contradictions between the keys that are right."""
     found = mistakes("""
-        accelerato = "rocm"
+        acceleratorr = "rocm"
         [container]
         pids = "many"
         shm_size = "1GiB"
@@ -199,7 +199,7 @@ def test_all_mistakes_come_at_once() -> None:
     assert [line.partition(": ")[0] for line in found] == [
         "container.pids",
         "mounts[0].readonly",
-        "accelerato",
+        "acceleratorr",
         "container.shm_size",
         "mounts[1].target",
     ]
