@@ -8,9 +8,9 @@ from rocmrun.console.output import emit, say, warn
 from rocmrun.core.loaded_profile import DEFAULT, shadow_notes
 from rocmrun.core.profile_keys import in_order
 from rocmrun.core.profile_merge import ProfileFile, nearest
+from rocmrun.core.profile_summary import ProfileSummary, ShownProfile
 from rocmrun.core.text import printable
 from rocmrun.core.toml import KeyPath, dump_toml, key_path
-from rocmrun.usecases.profiles import ProfileSummary, ShownProfile
 
 _LOCKED = {True: "locked", False: "not locked", None: "-"}
 

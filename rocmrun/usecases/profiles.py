@@ -1,7 +1,6 @@
 """Find, read and merge profiles; load one for planning, or say what is in them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -21,46 +20,11 @@ from rocmrun.core.profile_parameters import (
     partly_filled_in,
 )
 from rocmrun.core.profile_parse import find_mistakes, invalid
+from rocmrun.core.profile_summary import ProfileSummary, ShownProfile
 from rocmrun.core.reference import parse_reference
 from rocmrun.errors import InputError, LockError, ProfileInvalid, ProfileNotFound
 from rocmrun.system.profile_search import ProfileSearch, is_path, read_profile
 from rocmrun.usecases.locks import LockPlaces, read_lock
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileSummary:
-    """One line of `profiles list`.
-
-    Attributes:
-        file: Where it is.
-        image: Reference as far as it is known without --set; None for a profile without an image.
-        locked: Whether its image is in the lock file; None when nobody looked, there is
-            nothing to look for, or a lock cannot be read.
-        problem: Why it cannot be used; None when it can.
-    """
-
-    file: ProfileFile
-    description: str = ""
-    accelerator: str = ""
-    image: str | None = None
-    locked: bool | None = None
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownProfile:
-    """A merged profile for people: every value that holds, and who set it.
-
-    Attributes:
-        data: The values as TOML, defaults included; a parameter without a value stays as "${name}".
-        provenance: Key path → who set it; what is not in it is a default.
-        missing: Parameters without a value, with their help.
-    """
-
-    chain: tuple[ProfileFile, ...]
-    data: Mapping[str, Any]
-    provenance: Mapping[str, str]
-    missing: Mapping[str, str]
 
 
 def load_profile(
