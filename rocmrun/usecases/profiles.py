@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from rocmrun.core.loaded_profile import LoadedProfile, load, provenance
 from rocmrun.core.profile import Profile
