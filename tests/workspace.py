@@ -83,7 +83,18 @@ class Rocmrun:
             if name not in UNSET and not name.startswith(("ROCMRUN_", "XDG_"))
         }
         docker_config = kept.get("DOCKER_CONFIG", str(Path.home() / ".docker"))
-        asked = {**kept, "HOME": str(home), "DOCKER_CONFIG": docker_config, **(changes or {})}
+        # Root's caches and records are the machine's; these tests leave neither there.
+        own = {
+            "HOME": home,
+            "XDG_CACHE_HOME": home / ".cache",
+            "XDG_STATE_HOME": home / ".local/state",
+        }
+        asked = {
+            **kept,
+            **{name: str(path) for name, path in own.items()},
+            "DOCKER_CONFIG": docker_config,
+            **(changes or {}),
+        }
         return {name: value for name, value in asked.items() if value is not None}
 
 
