@@ -234,6 +234,8 @@ class Events:
     def check(self, check: dict[str, Any]) -> None:
         """Write one check, count it, and show it to people."""
         with self._lock:
+            if self.ended:  # by a signal, while other threads still report
+                return
             self.counts[check["status"]] += 1
             if check["status"] == "pass" and check["name"].startswith("matmul"):
                 self._proven = True
@@ -1624,9 +1626,9 @@ def end_on_signals(controller: Controller, events: Events) -> None:
     """Make SIGTERM, SIGINT and SIGHUP end all children and close the report."""
 
     def end(number: int, _frame: Any) -> None:
-        controller.kill()
         with contextlib.suppress(OSError):
             events.end(f"ended by {signal_name(number)}")
+        controller.kill()
         os._exit(128 + number)
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -1,10 +1,13 @@
 """The real script as a real process; a stub torch shows the faults that no machine shows on demand."""
 
 import ast
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -419,15 +422,26 @@ def test_settings_it_does_not_know_end_it_before_anything_runs(
     assert events[0]["reason"].startswith(reason)
 
 
+def processes_with(mark: str) -> list[int]:
+    """Return the running processes whose environment holds *mark*."""
+    found_ids = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in (folder / "environ").read_bytes():
+                found_ids.append(int(folder.name))
+    return found_ids
+
+
 def test_sigterm_ends_the_children_and_closes_the_report() -> None:
     """A probe that is stopped still says so, and leaves no process behind."""
     given = json.dumps({"accelerator": "cuda", "size": 8}).encode() + b"\n" + SCRIPT.read_bytes()
+    marked = clean_environment({"build": "cuda", "fault": "hang", "run": str(uuid.uuid4())})
     process = subprocess.Popen(
         bootstrap_command(sys.executable),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=clean_environment({"build": "cuda", "fault": "hang"}),
+        env=marked,
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -438,6 +452,7 @@ def test_sigterm_ends_the_children_and_closes_the_report() -> None:
     for line in process.stdout:
         lines.append(json.loads(line))
         if lines[-1].get("name") == "allocate":
+            assert processes_with(marked["STUB_TORCH"])
             process.terminate()
     process.stderr.close()
     process.stdout.close()
@@ -448,6 +463,10 @@ def test_sigterm_ends_the_children_and_closes_the_report() -> None:
         "fail",
         "ended by SIGTERM",
     )
+    deadline = time.monotonic() + 10  # a killed process takes a moment to be gone
+    while processes_with(marked["STUB_TORCH"]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert processes_with(marked["STUB_TORCH"]) == []
 
 
 def test_it_is_python_3_9_and_the_standard_library() -> None:
@@ -468,7 +487,7 @@ def test_it_is_python_3_9_and_the_standard_library() -> None:
 
 
 def test_a_reader_that_goes_away_ends_it() -> None:
-    """`gpu_probe.py | head -1` leaves no traceback and no child behind."""
+    """`gpu_probe.py | head -1` ends with a sentence and no traceback."""
     process = subprocess.Popen(
         [sys.executable, str(SCRIPT), "--accelerator", "cpu", "--size", "8"],
         stdout=subprocess.PIPE,
