@@ -94,12 +94,17 @@ def command(  # noqa: PLR0913  # one parameter an option
         print_plan(out(), prepared.plan, sources={"profile": prepared.loaded.path, "lock": lock})
         return 0
 
-    from rocmrun.console.voice import voice
-    from rocmrun.usecases.engines import connect
-    from rocmrun.usecases.launch import LaunchRequest, launch
+    from rocmrun.usecases.engines import connect_early
 
+    engine = connect_early()
+    from rocmrun.console.voice import voice
+    from rocmrun.usecases.launch import LaunchRequest, check_request, launch
+    from rocmrun.usecases.prepare import load
+
+    asked = ask(unlocked=unlocked, pull=pull == "missing")
     request = LaunchRequest(
-        ask=ask(unlocked=unlocked, pull=pull == "missing"),
+        ask=asked,
+        loaded=load(asked),
         name=name,
         probe=not no_probe,
         level=probe_level,
@@ -109,4 +114,6 @@ def command(  # noqa: PLR0913  # one parameter an option
         wait_seconds=wait_seconds,
         report=report,
     )
-    return launch(request, engine=connect(), voice=voice())
+    # Before the engine is waited for: options that contradict each other need none.
+    check_request(request)
+    return launch(request, engine=engine(), voice=voice())

@@ -74,20 +74,26 @@ def command(
       rocmrun probe demo
       rocmrun probe prod-inference --level full --json
     """
+    from rocmrun.usecases.engines import connect_early
+
+    engine = connect_early()
     from rocmrun.console.output import emit_json, out
     from rocmrun.console.probe import print_report, report_as_json
     from rocmrun.console.voice import voice
-    from rocmrun.usecases.engines import connect
-    from rocmrun.usecases.launch import LaunchRequest, probe
+    from rocmrun.usecases.launch import LaunchRequest, check_request, probe
+    from rocmrun.usecases.prepare import load
 
+    asked = ask(unlocked=unlocked, pull=pull == "missing")
     request = LaunchRequest(
-        ask=ask(unlocked=unlocked, pull=pull == "missing"),
+        ask=asked,
+        loaded=load(asked),
         level=level,
         share=share,
         wait_seconds=wait_seconds,
         report=report,
     )
-    record = probe(request, engine=connect(), voice=voice())
+    check_request(request)
+    record = probe(request, engine=engine(), voice=voice())
     if as_json:
         emit_json(report_as_json(record))
     else:

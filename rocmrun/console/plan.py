@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rocmrun.console.output import JSON_VERSION, print_table
+from rocmrun.core.create_request import create_request
 from rocmrun.core.docker_run import docker_run_line
 from rocmrun.core.host import EngineFacts, HostFacts
 from rocmrun.core.plan import Plan
@@ -23,6 +24,7 @@ def plan_as_json(
         "plan": asdict(plan),
         "hash": plan.hash,
         "docker_run": docker_run_line(plan),
+        "create_request": create_request(plan, role="workload"),
         "sources": sources,
         "engine": asdict(engine) if engine else None,
         "host": {"kernel": host.kernel, "driver_version": host.driver_version, "root": host.root},

@@ -28,6 +28,8 @@ _CONTAINER_ERRORS: tuple[tuple[str, type[RocmrunError], str | None], ...] = (
      "a file can only be mounted over a file, a directory over a directory"),
     (r"error gathering device information|no such (file or directory|device).*/dev/|/dev/.*no such (file|device)",
      DevicesMissing, "rocmrun doctor"),
+    (r"exec: .*docker-init.*no such file", MountSourceInvalid,
+     "a mount hides the directory where the engine puts its init program: mount below another path"),
     (r"executable file not found|no such file or directory.*exec|exec.*no such file", CommandNotFound, None),
     (r"exec.*permission denied", CommandNotExecutable, None),
     (r"no space left on device", OutOfDisk, "free some space (docker system df shows what takes it)"),

@@ -79,6 +79,7 @@ class DockerEngine:
     def __init__(self, api: Any) -> None:
         # The SDK is only partly typed; this module gives its answers types.
         self._api = api
+        self._facts: EngineFacts | None = None
 
     @classmethod
     def connect(cls) -> "DockerEngine":
@@ -103,7 +104,12 @@ class DockerEngine:
         return cls(api)
 
     def facts(self) -> EngineFacts:
-        """Return what /version and /info say."""
+        """Return what /version and /info say; asked once."""
+        if self._facts is None:
+            self._facts = self._ask_facts()
+        return self._facts
+
+    def _ask_facts(self) -> EngineFacts:
         with _translated("ask the engine about itself"):
             version, info = self._api.version(), self._api.info()
         components = [part.get("Name", "") for part in version.get("Components") or ()]

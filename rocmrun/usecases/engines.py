@@ -1,5 +1,8 @@
 """Which engine: the one seam through which use-cases reach it."""
 
+import threading
+from collections.abc import Callable
+
 from rocmrun.usecases.engine_protocol import Engine
 
 
@@ -11,3 +14,33 @@ def connect() -> Engine:
     from rocmrun.system.engine import DockerEngine  # noqa: PLC0415
 
     return DockerEngine.connect()
+
+
+def connect_early() -> Callable[[], Engine]:
+    """Connect in the background, facts included, and return what waits for the engine.
+
+    The engine takes a while to describe itself; meanwhile this process imports what it needs to plan.
+    What goes wrong is raised by the function that is returned.
+    """
+    found: list[Engine] = []
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            engine = connect()
+            engine.facts()
+        except BaseException as error:  # noqa: BLE001  # raised again where the engine is asked for
+            failed.append(error)
+        else:
+            found.append(engine)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+
+    def result() -> Engine:
+        thread.join()
+        if failed:
+            raise failed[0]
+        return found[0]
+
+    return result

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rocmrun.core.create_request import create_request
+from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.core.plan import Plan, Role
 from rocmrun.core.planner import cache_of
 from rocmrun.core.report import ProbeReport, RecordedError, RunRecord
@@ -43,6 +44,7 @@ class LaunchRequest:
 
     Attributes:
         ask: What to plan.
+        loaded: The profile that *ask* names, where it was read already.
         name: The container's name; None for one made up.
         probe: Whether to prove the GPUs first.
         level: Probe level; None for the profile's.
@@ -54,6 +56,7 @@ class LaunchRequest:
     """
 
     ask: Ask
+    loaded: LoadedProfile | None = None
     name: str | None = None
     probe: bool = True
     level: str | None = None
@@ -112,7 +115,9 @@ def launch(request: LaunchRequest, *, engine: Engine, voice: Voice) -> int:
     """
     check_request(request)
     with signals.as_exceptions():
-        prepared = prepare(request.ask, engine, fetch=True, on_pull=voice.on_pull)
+        prepared = prepare(
+            request.ask, engine, fetch=True, on_pull=voice.on_pull, loaded=request.loaded
+        )
         announce(prepared, voice)
         record = RunRecord.begin(prepared.plan, prepared.host, prepared.engine, started_at=_now())
         run = Run(engine=engine, request=request, prepared=prepared, voice=voice, record=record)
@@ -131,7 +136,9 @@ def probe(request: LaunchRequest, *, engine: Engine, voice: Voice) -> RunRecord:
     """
     check_request(request)
     with signals.as_exceptions():
-        prepared = prepare(request.ask, engine, fetch=True, on_pull=voice.on_pull)
+        prepared = prepare(
+            request.ask, engine, fetch=True, on_pull=voice.on_pull, loaded=request.loaded
+        )
         announce(prepared, voice)
         record = RunRecord.begin(prepared.plan, prepared.host, prepared.engine, started_at=_now())
         run = Run(engine=engine, request=request, prepared=prepared, voice=voice, record=record)

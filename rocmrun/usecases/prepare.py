@@ -107,6 +107,7 @@ def prepare(
     *,
     fetch: bool,
     on_pull: Callable[[], Callable[[PullEvent], None]],
+    loaded: LoadedProfile | None = None,
 ) -> Prepared:
     """Return the plan for *ask*.
 
@@ -115,8 +116,9 @@ def prepare(
         engine: None to plan without one: what it alone can tell is then left open.
         fetch: Whether the image must be here in the end (launch, probe), rather than be described (plan).
         on_pull: Called when a pull begins; returns what takes its events.
+        loaded: The profile that *ask* names, where it was read already.
     """
-    loaded = load(ask)
+    loaded = loaded or load(ask)
     pin, lock_path = _pin(ask, loaded, required=fetch)
     host = ask.host or _read_host(ask, loaded)
     facts = engine.facts() if engine else None
