@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.lock import Resolved
@@ -35,8 +36,8 @@ class FakeRegistry:
     tags: dict[str, str] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     platforms: tuple[str, ...] | None = ("linux/amd64",)
-    configs: dict[str, dict[str, object]] = field(default_factory=dict)
-    failures: dict[str, RocmrunError] = field(default_factory=dict)
+    configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    failures: Mapping[str, RocmrunError] = field(default_factory=dict)
     images: dict[str, ImageFacts] = field(default_factory=dict)
     seconds: float = 0
     asked: list[str] = field(default_factory=list)

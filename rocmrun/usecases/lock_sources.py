@@ -3,18 +3,26 @@
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
+from rocmrun.core.host import EngineFacts
 from rocmrun.core.lock import Resolved
 from rocmrun.core.manifest import Manifest, choose_platform, platform_name
 from rocmrun.core.reference import Reference, parse_reference
 from rocmrun.errors import EngineDenied, EngineUnreachable, EngineUnsuitable, ManifestUnsupported
 from rocmrun.system.docker_config import DockerLogins, docker_config_path
 from rocmrun.system.registry import RegistryClient
-from rocmrun.usecases.engine_protocol import Engine
-from rocmrun.usecases.lock_ask import Described, Sources
+from rocmrun.usecases.lock_ask import Described, LocalImages, Resolver, Sources
 
 ResolverName = Literal["auto", "engine", "registry"]
+
+
+class LockEngine(Resolver, LocalImages, Protocol):
+    """As much of an engine as a lock asks."""
+
+    def facts(self) -> EngineFacts:
+        """Return what the engine says of itself."""
+        ...
 
 
 class RegistryResolver:
@@ -79,7 +87,7 @@ def registry_sources(
     return Sources(resolver=resolver, describer=resolver, describe_always=True)
 
 
-def engine_sources(engine: Engine, warn: Callable[[str], None]) -> Sources:
+def engine_sources(engine: LockEngine, warn: Callable[[str], None]) -> Sources:
     """Return sources that ask through *engine*: with its mirrors, proxies and certificates.
 
     An engine tells no config of an image that it has not pulled: facts come from registries directly.
@@ -96,7 +104,7 @@ def engine_sources(engine: Engine, warn: Callable[[str], None]) -> Sources:
 def open_sources(
     name: ResolverName,
     *,
-    connect: Callable[[], Engine],
+    connect: Callable[[], LockEngine],
     warn: Callable[[str], None],
     locked: Mapping[str, str] | None = None,
 ) -> Sources:
