@@ -82,7 +82,7 @@ def command(  # noqa: PLR0913  # one parameter an option
     Examples:
       rocmrun launch demo
       rocmrun launch demo -- python3 -c 'import torch; print(torch.__version__)'
-      rocmrun launch prod-inference --set model_dir=/srv/models --detach
+      rocmrun launch vllm-serve --set model_dir=/srv/models --detach
     """
     if dry_run:
         from rocmrun.console.output import out

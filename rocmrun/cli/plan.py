@@ -39,7 +39,7 @@ def command(
     \b
     Examples:
       rocmrun plan demo
-      rocmrun plan prod-inference --set model_dir=/srv/models --json
+      rocmrun plan vllm-serve --set model_dir=/srv/models --json
     """
     from rocmrun.console.output import emit_json, out
     from rocmrun.console.plan import plan_as_json, print_plan
