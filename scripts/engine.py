@@ -4,13 +4,12 @@ import os
 import time
 from pathlib import Path
 
-from scripts import background
+from scripts import background, packages
 from scripts.commands import SetupError, find, last_lines, output, run, say
 
 RECORD = "dockerd.json"
 SERVICE = "docker.service"
 ANSWER_SECONDS = 20.0
-SETTLE_SECONDS = 10.0
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0
 POLL_SECONDS = 0.2
@@ -39,7 +38,14 @@ def version() -> str | None:
         return None
 
 
-def ensure(*, state: Path, logs: Path, is_root: bool, root: Path = Path("/")) -> None:
+def ensure(
+    *,
+    state: Path,
+    logs: Path,
+    is_root: bool,
+    root: Path = Path("/"),
+    settle_seconds: float = 10.0,
+) -> None:
     """Leave with an engine that answers.
 
     Raises:
@@ -47,7 +53,7 @@ def ensure(*, state: Path, logs: Path, is_root: bool, root: Path = Path("/")) ->
     """
     running = _dockerd_pid(root)
     # The installation of the package may have started it a moment ago.
-    answered = version() if running is None else _wait_for_answer(SETTLE_SECONDS)
+    answered = version() if running is None else _wait_for_answer(settle_seconds)
     if answered is not None:
         say(f"engine: Docker {answered} answers, left as it is")
         return
@@ -56,19 +62,17 @@ def ensure(*, state: Path, logs: Path, is_root: bool, root: Path = Path("/")) ->
     if (root / "run/systemd/system").is_dir():
         _start_service(state=state, log=logs / "engine.log")
         return
+    _mount_cgroups(root, log=logs / "engine.log")
     _drop_stale_pid_files(root)
-    reason = ""
     for options in WAYS:
         how = " ".join(("dockerd", *options))
         failed = _start(options, state=state, log=logs / "dockerd.log")
         if failed is None:
             say(f"engine: Docker {version()} started as `{how}`")
             return
-        reason = failed
-        say(f"engine: `{how}` did not start: {reason.strip()}")
-    msg = f"dockerd does not start; all that it said last is in {logs}/dockerd.log"
-    hint = "apt-get install cgroupfs-mount && cgroupfs-mount" if "cgroup" in reason else None
-    raise SetupError(msg, hint=hint)
+        say(f"engine: `{how}` did not start: {failed.strip()}")
+    msg = "dockerd does not start on this machine"
+    raise SetupError(msg, hint=f"less {logs}/dockerd.log")
 
 
 def stop(*, state: Path, logs: Path) -> None:
@@ -107,9 +111,9 @@ def _refuse_where_it_is_not_ours_to_start(running: str | None, *, is_root: bool)
 
 
 def _dockerd_pid(root: Path) -> str | None:
-    for comm in (root / "proc").glob("[0-9]*/comm"):
-        if _read(comm) == "dockerd":
-            return comm.parent.name
+    for process in (root / "proc").glob("[0-9]*"):
+        if _program(process) == "dockerd":
+            return process.name
     return None
 
 
@@ -121,6 +125,15 @@ def _start_service(*, state: Path, log: Path) -> None:
         msg = f"docker.service was started but does not answer within {START_SECONDS:.0f} s"
         raise SetupError(msg, hint="journalctl -u docker.service")
     say(f"engine: Docker {answered} started with systemctl")
+
+
+def _mount_cgroups(root: Path, *, log: Path) -> None:
+    """Mount control groups where no service manager did; dockerd does not start without."""
+    mounted = root / "sys/fs/cgroup"
+    if not any((mounted / name).exists() for name in ("cgroup.controllers", "devices")):
+        packages.require("cgroupfs-mount", log=log)
+        say("engine: no control groups are mounted, running cgroupfs-mount")
+        run(["cgroupfs-mount"], log=log)
 
 
 def _start(options: tuple[str, ...], *, state: Path, log: Path) -> str | None:
@@ -153,8 +166,13 @@ def _drop_stale_pid_files(root: Path) -> None:
         (root / "var/run/docker/containerd/containerd.pid", "containerd"),
     ):
         pid = _read(path)
-        if pid is not None and _read(root / "proc" / pid / "comm") != name:
+        if pid is not None and _program(root / "proc" / pid) != name:
             path.unlink()
+
+
+def _program(process: Path) -> str | None:
+    """Return the name of the program that a process runs; one that ended has no command line."""
+    return Path((_read(process / "cmdline") or "").partition("\0")[0]).name or None
 
 
 def _read(path: Path) -> str | None:

@@ -10,6 +10,7 @@ from scripts.commands import SetupError, find, output, run, say
 PACKAGES: Mapping[str, tuple[str, ...]] = {
     "docker": ("docker.io", "docker-cli"),
     "dockerd": ("docker.io",),
+    "cgroupfs-mount": ("cgroupfs-mount",),
     "docker-registry": ("docker-registry",),
     "debootstrap": ("debootstrap",),
 }

@@ -1,0 +1,100 @@
+"""Tables of README.md and docs/errors.md that follow from the code: commands, keys, codes, targets."""
+
+import contextlib
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rocmrun.__main__ import run
+from rocmrun.cli.main import COMMANDS
+from rocmrun.core.profile_keys import json_schema, profile_keys
+from rocmrun.errors import RocmrunError, all_slugs
+from scripts.docs.markdown import fenced, table
+
+ROOT = Path(__file__).parent.parent.parent
+BUG = "A bug in rocmrun: one line, and the traceback in a file."
+# Codes that no error class stands for.
+OTHER_CODES = {
+    0: "Done. For `launch`: the workload returned 0, or runs detached.",
+    70: BUG,
+    125: "`launch` failed before the workload ran: the slug in the message says why.",
+}
+
+
+def commands() -> str:
+    """Return every command with its summary, linked to its reference."""
+    rows = [
+        (f"[`{name}`](docs/commands.md#rocmrun-{name})", summary)
+        for name, (_, summary) in COMMANDS.items()
+    ]
+    return table(("command", "what it does"), rows)
+
+
+def profile() -> str:
+    """Return the tables of a profile with their keys."""
+    schema = json_schema()
+    rows = []
+    for name, node in schema["properties"].items():
+        below = [key.path for key in profile_keys() if re.match(rf"{name}[.[]", key.path)]
+        if not below:
+            continue
+        written = f"[[{name}]]" if below[0].startswith(f"{name}[]") else f"[{name}]"
+        keys = ", ".join(f"`{path.rpartition('.')[2]}`" for path in below)
+        rows.append((f"`{written}`", f"{_docstring(schema, node)} {keys}"))
+    return table(("table", "what it says"), rows)
+
+
+def exit_codes() -> str:
+    """Return every exit code with its meaning and its slugs."""
+    meanings = dict(OTHER_CODES)
+    for _, code, doc in _errors():
+        meanings.setdefault(code, doc)
+    rows = []
+    for code in sorted(meanings):
+        slugs = [slug for slug, value in all_slugs().items() if value == code]
+        links = ", ".join(f"[{slug}](docs/errors.md#{slug})" for slug in slugs)
+        rows.append((str(code), f"{meanings[code]} {links}".rstrip()))
+    return table(("code", "meaning, and slugs"), rows)
+
+
+def json_error() -> str:
+    """Return what a command prints under --json when it fails."""
+    words = ["plan", "demo", "--offline", "-p", "8000:8000", "--json"]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        run(words)
+    return fenced("console", [f"$ rocmrun {' '.join(words)}", *printed.getvalue().splitlines()])
+
+
+def make_targets() -> str:
+    """Return the targets of the Makefile that say what they do."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    rows = re.findall(r"^([a-z-]+):.*## (.+)$", text, re.MULTILINE)
+    return table(
+        ("target", "what it does"),
+        [(f"`make {name}`", what) for name, what in rows if name != "help"],
+    )
+
+
+def errors() -> str:
+    """Return every slug, linked to its section, with its exit code and its meaning."""
+    rows = [(f"[{slug}](#{slug})", str(code), doc) for slug, code, doc in _errors()]
+    return table(("slug", "code", "meaning"), [*rows, ("[bug](#bug)", "70", BUG)])
+
+
+def _errors(error: type[RocmrunError] = RocmrunError) -> Iterator[tuple[str, int, str]]:
+    """Yield slug, exit code and the first line of the docstring of every error, parents first."""
+    if "slug" in vars(error):
+        yield error.slug, error.exit_code, (error.__doc__ or "").partition("\n")[0]
+    for child in error.__subclasses__():
+        yield from _errors(child)
+
+
+def _docstring(schema: dict[str, Any], node: dict[str, Any]) -> str:
+    """Return the first line about the model behind a table, a list of tables or a table of tables."""
+    found = re.search(r"#/\$defs/(\w+)", str(node))
+    if found is None:
+        msg = f"no model behind {node}"
+        raise ValueError(msg)
+    return str(schema["$defs"][found[1]]["description"]).partition("\n")[0]
