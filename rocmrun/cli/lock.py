@@ -109,9 +109,15 @@ def command(
 
 
 def _refuse_contradictions(options: Mapping[str, Any]) -> None:
-    changing = [name for name in ("upgrade", "upgrade_images", "facts", "dry_run") if options[name]]
+    names = {
+        "upgrade": "--upgrade",
+        "upgrade_images": "--upgrade-image",
+        "facts": "--facts",
+        "dry_run": "--dry-run",
+    }
+    changing = [name for option, name in names.items() if options[option]]
     if options["check"] and changing:
-        msg = f"--check changes nothing: it does not go with --{changing[0].replace('_', '-').removesuffix('s')}"
+        msg = f"--check changes nothing: it does not go with {changing[0]}"
         raise UsageError(msg)
     if options["offline"] and not options["check"]:
         msg = "--offline goes with --check: what is not locked yet must be asked for"

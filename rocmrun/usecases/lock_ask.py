@@ -11,7 +11,14 @@ from rocmrun.core.lock import LockedFacts, PinnedImage, Resolved
 from rocmrun.core.lock_changes import Question
 from rocmrun.core.manifest import choose_platform, platform_name
 from rocmrun.core.reference import Reference, parse_reference
-from rocmrun.errors import DigestMismatch, ImageGone, RateLimited, RegistryDenied, RocmrunError
+from rocmrun.errors import (
+    DigestMismatch,
+    ImageGone,
+    RateLimited,
+    ReferenceInvalid,
+    RegistryDenied,
+    RocmrunError,
+)
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -155,9 +162,12 @@ class Inquiry:
         )
 
     def _local_pin(self, question: Question, reference: Reference) -> PinnedImage | None:
-        """Pin an image that was built or loaded here by its id. One that came from a registry is not local."""
+        """Pin an image that was built or loaded here by its id.
+
+        One that once came from, or went to, the very repository is not local: there it is gone.
+        """
         image = self.sources.local.image(question.ref) if self.sources.local else None
-        if image is None or image.repo_digests:
+        if image is None or any(_is_of(name, reference) for name in image.repo_digests):
             return None
         parts = {"os": image.os, "architecture": image.architecture, "variant": image.variant}
         platform = platform_name(parts)
@@ -173,6 +183,13 @@ class Inquiry:
             source="local",
             facts=_local_facts(image, reference) if self.facts else None,
         )
+
+
+def _is_of(repo_digest: str, reference: Reference) -> bool:
+    try:
+        return parse_reference(repo_digest).name == reference.name
+    except ReferenceInvalid:
+        return False  # engines list "<none>@<none>" too
 
 
 def _pinned(question: Question, reference: Reference, resolved: Resolved) -> PinnedImage:

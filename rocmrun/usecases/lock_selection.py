@@ -115,8 +115,10 @@ def _own_profiles(
         try:
             found = _references(file.name, search, settings if file in own else {}, platform)
         except ParameterMissing as error:
-            used = None
+            # One of the project's own keeps every pin that it may use. A shipped one whose image is a
+            # parameter (cuda-check) fits any image, and would keep every project from ever dropping one.
             if file in own:
+                used = None
                 notes.append(
                     f"{error.message}; lock it by name: rocmrun lock {file.name} {error.hint}"
                 )

@@ -397,6 +397,14 @@ def test_an_image_that_once_came_from_a_registry_is_not_local(places: LockPlaces
         lock(places, wants(places, X), registry=registry)
 
 
+@pytest.mark.parametrize("name", [f"team/other@{A}", "<none>@<none>"])
+def test_digests_of_other_repositories_say_nothing(places: LockPlaces, name: str) -> None:
+    """An image that was only named anew here is local under that name."""
+    registry = FakeRegistry(images={X: local_image(repo_digests=(name,))})
+
+    assert {X: "added"} == kinds(lock(places, wants(places, X), registry=registry))
+
+
 def test_a_registry_that_does_not_answer_makes_no_image_local(places: LockPlaces) -> None:
     """Being offline for a moment must not change what is committed."""
     registry = FakeRegistry(failures={X: RegistryUnavailable("down")}, images={X: local_image()})

@@ -134,6 +134,17 @@ def test_an_open_reference_keeps_a_project_from_dropping_anything(search: Profil
     assert "rocmrun lock a --set image=…" in selection.notes[0]
 
 
+def test_an_open_reference_of_a_shipped_profile_keeps_nothing(search: ProfileSearch) -> None:
+    """It would fit any image, and no project could ever drop one."""
+    write(search, "shipped/profiles/s", PARAMETER + '[image]\nref = "${image}"')
+    write(search, "project/profiles/b", '[image]\nref = "b:1"')
+
+    selection = chosen(search)
+
+    assert selection.used == frozenset({"docker.io/library/b:1"})
+    assert selection.notes == ()
+
+
 def test_a_broken_profile_elsewhere_only_keeps_from_dropping(search: ProfileSearch) -> None:
     """The user's mistake is not the project's."""
     write(search, "project/profiles/b", '[image]\nref = "b:1"')
