@@ -74,16 +74,7 @@ def recorded(
 
 
 def _mount_points(config: Mapping[str, Any], image: ImageFacts) -> list[dict[str, Any]]:
-    points = [
-        {
-            "Type": mount["Type"],
-            "Source": mount["Source"],
-            "Destination": mount["Target"],
-            "RW": not mount.get("ReadOnly"),
-            "Propagation": (mount.get("BindOptions") or {}).get("Propagation", ""),
-        }
-        for mount in config.get("Mounts") or ()
-    ]
+    points = [_mount_point(mount) for mount in config.get("Mounts") or ()]
     for bind in config["Binds"] or ():
         source, target, mode = bind.split(":")
         access = "rw" in mode.split(",")
@@ -96,3 +87,16 @@ def _mount_points(config: Mapping[str, Any], image: ImageFacts) -> list[dict[str
         for volume in image.volumes
         if volume not in covered
     ]  # fmt: skip
+
+
+def _mount_point(mount: Mapping[str, Any]) -> dict[str, Any]:
+    volume = mount["Type"] == "volume"
+    source = mount["Source"]
+    return {
+        "Type": mount["Type"],
+        "Source": f"/var/lib/docker/volumes/{source}/_data" if volume else source,
+        "Destination": mount["Target"],
+        "RW": not mount.get("ReadOnly"),
+        "Propagation": (mount.get("BindOptions") or {}).get("Propagation", ""),
+        **({"Name": source} if volume else {}),
+    }
