@@ -1,15 +1,34 @@
 """Find what a create request has beyond the empty container and no grant of the plan explains.
 
 This is the other half of `create_request`: it reads the request back, field by field, without
-looking at how it was made. A plan whose request has a right that nobody granted is never sent.
+looking at how it was made. A field that it has no word for is a right that nobody granted, and a
+plan whose request has one is never sent.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rocmrun.core.plan import Plan
+from rocmrun.core.plan import Plan, PlannedMount
 
-ENGINE_SHM = 64 * 1024 * 1024
+# Fields that only take away, divide, or name things.
+_NO_RIGHT = frozenset({"CpusetCpus", "CpusetMems", "Init", "NanoCpus"})
+# Fields that a function below reads.
+_READ = frozenset({
+    "Binds", "CapAdd", "CapDrop", "CgroupnsMode", "DeviceCgroupRules", "DeviceRequests", "Devices",
+    "ExtraHosts", "GroupAdd", "IpcMode", "LogConfig", "MaskedPaths", "Memory", "MemorySwap",
+    "Mounts", "NetworkMode", "PidMode", "PidsLimit", "PortBindings", "Privileged",
+    "PublishAllPorts", "ReadonlyPaths", "ReadonlyRootfs", "RestartPolicy", "SecurityOpt",
+    "ShmSize", "Sysctls", "Tmpfs", "UTSMode", "Ulimits", "UsernsMode",
+})  # fmt: skip
+_CONFIG = frozenset({
+    "AttachStderr", "AttachStdin", "AttachStdout", "Cmd", "Entrypoint", "Env", "ExposedPorts",
+    "HostConfig", "Hostname", "Image", "Labels", "OpenStdin", "StdinOnce", "StopTimeout", "Tty",
+    "User", "WorkingDir",
+})  # fmt: skip
+_MOUNT_KEYS = frozenset({"Type", "Source", "Target", "ReadOnly", "BindOptions"})
+_PRIVATE_BIND = ({"Propagation": "rprivate"}, None)
+_RULES = {"seccomp:+mempolicy": "cap:SYS_NICE", "seccomp:+pidfd": "cap:SYS_PTRACE"}
+_LOOPBACK = frozenset({"127.0.0.1", "::1"})
 
 
 def ungranted(request: Mapping[str, Any], plan: Plan) -> tuple[str, ...]:
@@ -22,122 +41,163 @@ def rights_of(request: Mapping[str, Any], plan: Plan) -> tuple[str, ...]:
     """Return the rights in *request* beyond the empty container, in the grant vocabulary."""
     config = request["HostConfig"]
     return (
-        *_devices(config),
+        *_devices(config, plan),
         *(f"group:{group}" for group in config.get("GroupAdd") or ()),
-        *(f"cap:{name}" for name in config.get("CapAdd") or ()),
-        *_security(config),
+        *_user(request["User"]),
+        *_security(config, plan),
         *_namespaces(config),
-        *_storage(config),
+        *_mounts(config, plan),
+        *_memory_file_systems(config),
         *_limits(config),
         *_network(config),
         *(f"sysctl:{key}={value}" for key, value in (config.get("Sysctls") or {}).items()),
-        *(("user:root",) if request["User"].split(":")[0] in {"", "0", "root"} else ()),
-        *_secrets(request, plan),
+        *_environment(request, plan),
+        *(f"field:{name}" for name in _unknown(config, _READ | _NO_RIGHT)),
+        *(f"field:{name}" for name in _unknown(request, _CONFIG)),
     )
 
 
 def _covered(granted: set[str]) -> set[str]:
-    """Return what a grant in other words stands for: a narrow seccomp rule is made with a capability."""
-    rules = {"seccomp:+mempolicy": "cap:SYS_NICE", "seccomp:+pidfd": "cap:SYS_PTRACE"}
-    covered = {capability for rule, capability in rules.items() if rule in granted}
+    """Return what a grant in other words stands for: a rule made with a capability, reading where one may write."""
+    covered = {capability for rule, capability in _RULES.items() if rule in granted}
+    covered |= {
+        f"{what.removesuffix(':rw')}:ro"
+        for what in granted
+        if what.startswith("mount:") and what.endswith(":rw")
+    }
     if any(what.startswith("seccomp:") and "/" in what for what in granted):
         covered.add("seccomp:by-value")
     return covered
 
 
-def _devices(config: Mapping[str, Any]) -> list[str]:
-    found = [
-        f"device:{item['PathInContainer']}:{item['CgroupPermissions']}"
-        for item in config.get("Devices") or ()
-    ]
-    found += [f"device-rule:{rule}" for rule in config.get("DeviceCgroupRules") or ()]
-    found += [f"device-request:{item}" for item in config.get("DeviceRequests") or ()]
-    return found
+def _unknown(fields: Mapping[str, Any], known: frozenset[str]) -> list[str]:
+    return [name for name, value in fields.items() if name not in known and value]
 
 
-def _security(config: Mapping[str, Any]) -> list[str]:
-    found = []
+def _devices(config: Mapping[str, Any], plan: Plan) -> Iterator[str]:
+    planned = {device.path: device.host_path for device in plan.devices}
+    for item in config.get("Devices") or ():
+        path, host_path = item["PathInContainer"], item["PathOnHost"]
+        same = planned.get(path) == host_path
+        yield f"device:{path if same else f'{host_path}→{path}'}:{item['CgroupPermissions']}"
+    yield from (f"device-rule:{rule}" for rule in config.get("DeviceCgroupRules") or ())
+    yield from (f"device-request:{item}" for item in config.get("DeviceRequests") or ())
+
+
+def _user(user: str) -> Iterator[str]:
+    uid, _, gid = user.partition(":")
+    if uid in {"", "0", "root"}:
+        yield "user:root"
+    elif not (uid.isdigit() and gid.isdigit()):
+        yield f"user:{user}"
+    elif gid == "0":
+        yield "group:0"
+
+
+def _security(config: Mapping[str, Any], plan: Plan) -> Iterator[str]:
+    yield from (f"cap:{name}" for name in config.get("CapAdd") or ())
+    if config.get("CapDrop") != ["ALL"]:
+        yield "cap:the engine's default set"
     options = config.get("SecurityOpt") or []
     if "no-new-privileges:true" not in options:
-        found.append("nnp:off")
+        yield "nnp:off"
     for option in options:
-        name, _, value = option.partition("=")
-        if name == "seccomp":
-            found.append("seccomp:unconfined" if value == "unconfined" else "seccomp:by-value")
-        elif name in {"apparmor", "label"}:
-            found.append(f"{name}:{value}")
-    if config.get("CapDrop") != ["ALL"]:
-        found.append("cap:the engine's default set")
+        name, equals, value = option.partition("=")
+        if name == "seccomp" and value == plan.seccomp != "unconfined":
+            yield "seccomp:by-value"
+        elif equals and name in {"seccomp", "apparmor", "label"}:
+            yield f"{name}:{value}"
+        elif option != "no-new-privileges:true":
+            yield f"security-opt:{option}"
     if not config.get("ReadonlyRootfs"):
-        found.append("rootfs:rw")
-    if config.get("MaskedPaths") == [] or config.get("ReadonlyPaths") == []:
-        found.append("masks:off")
+        yield "rootfs:rw"
+    if config.get("MaskedPaths") is not None or config.get("ReadonlyPaths") is not None:
+        yield "masks:off"
     if config.get("Privileged"):
-        found.append("privileged")
-    return found
+        yield "privileged"
 
 
-def _namespaces(config: Mapping[str, Any]) -> list[str]:
-    found = []
-    if config.get("IpcMode") != "private":
-        found.append(f"ipc:{config.get('IpcMode')}")
-    if config.get("PidMode"):
-        found.append(f"pid:{config['PidMode']}")
-    if config.get("UTSMode"):
-        found.append(f"uts:{config['UTSMode']}")
-    if config.get("UsernsMode"):
-        found.append(f"userns:{config['UsernsMode']}")
-    if config.get("CgroupnsMode") != "private":
-        found.append(f"cgroupns:{config.get('CgroupnsMode')}")
-    return found
+def _namespaces(config: Mapping[str, Any]) -> Iterator[str]:
+    for field, kind, own in (
+        ("IpcMode", "ipc", "private"),
+        ("CgroupnsMode", "cgroupns", "private"),
+        ("PidMode", "pid", ""),
+        ("UTSMode", "uts", ""),
+        ("UsernsMode", "userns", ""),
+    ):
+        mode = config.get(field) or ""
+        if mode != own:
+            yield f"{kind}:{mode}"
 
 
-def _storage(config: Mapping[str, Any]) -> list[str]:
-    found = [
-        f"mount:{mount['Target']}:{'ro' if mount.get('ReadOnly') else 'rw'}"
-        for mount in config.get("Mounts") or ()
-    ]
+def _mounts(config: Mapping[str, Any], plan: Plan) -> Iterator[str]:
+    planned = {mount.target: mount for mount in plan.mounts}
+    for mount in config.get("Mounts") or ():
+        target = mount["Target"]
+        access = "ro" if mount.get("ReadOnly") else "rw"
+        plain = mount.keys() <= _MOUNT_KEYS and mount.get("BindOptions") in _PRIVATE_BIND
+        same = _is(planned.get(target), mount["Type"], mount.get("Source"))
+        yield f"mount:{target}:{access}" if plain and same else f"mount:{mount}"
     for bind in config.get("Binds") or ():
-        _, target, mode = bind.split(":")
-        found.append(f"mount:{target}:{mode.split(',')[0]}")
+        source, target, mode = (*bind.split(":"), "", "")[:3]
+        words = mode.split(",")
+        same = _is(planned.get(target), "bind", source) and "rprivate" in words
+        yield f"mount:{target}:{words[0]}" if same else f"mount:{bind}"
+
+
+def _is(planned: PlannedMount | None, kind: str, source: str | None) -> bool:
+    return planned is not None and (planned.kind, planned.source) == (kind, source)
+
+
+def _memory_file_systems(config: Mapping[str, Any]) -> Iterator[str]:
     for target, options in (config.get("Tmpfs") or {}).items():
         words = options.split(",")
-        found.append(f"{'tmpfs-exec' if 'noexec' not in words else 'tmpfs'}:{target}")
-        found += [f"tmpfs-{word}:{target}" for word in ("nosuid", "nodev") if word not in words]
-    shm = config.get("ShmSize") or 0
-    if shm > ENGINE_SHM:
-        found.append(f"shm:{shm}")
-    return found
+        yield f"{'tmpfs' if 'noexec' in words else 'tmpfs-exec'}:{target}"
+        yield from (f"tmpfs-{word}:{target}" for word in ("nosuid", "nodev") if word not in words)
+        if not any(word.startswith("size=") for word in words):
+            yield f"tmpfs-unbounded:{target}"
+    if config.get("ShmSize"):
+        yield f"shm:{config['ShmSize']}"
 
 
-def _limits(config: Mapping[str, Any]) -> list[str]:
-    """Limits take away; only a ulimit that is set can give more than the engine's own."""
-    found = []
+def _limits(config: Mapping[str, Any]) -> Iterator[str]:
+    """Limits take away; a missing one, or a ulimit that is set, can give more than the baseline has."""
+    if (config.get("PidsLimit") or 0) <= 0:
+        yield "pids:unlimited"
+    if config.get("MemorySwap") != config.get("Memory"):
+        yield f"swap:{config.get('MemorySwap')}"
     for limit in config.get("Ulimits") or ():
-        if (limit["Soft"], limit["Hard"]) == (0, 0):
-            continue
-        pair = (
-            str(limit["Soft"])
-            if limit["Soft"] == limit["Hard"]
-            else f"{limit['Soft']}:{limit['Hard']}"
-        )
-        found.append(f"ulimit:{limit['Name']}={pair}")
+        soft, hard = limit["Soft"], limit["Hard"]
+        if (soft, hard) != (0, 0):
+            yield f"ulimit:{limit['Name']}={soft if soft == hard else f'{soft}:{hard}'}"
     restart = config.get("RestartPolicy") or {}
     if restart.get("Name") not in {None, "", "no"}:
-        found.append(f"restart:{restart['Name']}:{restart['MaximumRetryCount']}")
-    return found
+        yield f"restart:{restart['Name']}:{restart.get('MaximumRetryCount') or 0}"
+    log = config.get("LogConfig") or {}
+    bounded = log.get("Type") == "json-file" and (log.get("Config") or {}).get("max-size")
+    if log.get("Type") != "none" and not bounded:
+        yield f"log:{log.get('Type')}"
 
 
-def _network(config: Mapping[str, Any]) -> list[str]:
-    found = [] if config.get("NetworkMode") == "none" else [f"network:{config.get('NetworkMode')}"]
+def _network(config: Mapping[str, Any]) -> Iterator[str]:
+    if config.get("NetworkMode") != "none":
+        yield f"network:{config.get('NetworkMode')}"
     for container_port, bindings in (config.get("PortBindings") or {}).items():
-        found += [f"port:{item['HostIp']}:{item['HostPort']}:{container_port}" for item in bindings]
+        yield from (
+            f"port:{item.get('HostIp', '')}:{item.get('HostPort', '')}:{container_port}"
+            for item in bindings
+        )
     if config.get("PublishAllPorts"):
-        found.append("port:all")
-    return found
+        yield "port:all"
+    for entry in config.get("ExtraHosts") or ():
+        if entry.partition(":")[2] not in _LOOPBACK:
+            yield f"extra-host:{entry}"
 
 
-def _secrets(request: Mapping[str, Any], plan: Plan) -> list[str]:
+def _environment(request: Mapping[str, Any], plan: Plan) -> Iterator[str]:
     planned = dict(plan.env)
-    names = (entry.partition("=")[0] for entry in request.get("Env") or ())
-    return [f"env-from:{name}" for name in names if name not in planned]
+    for name, _, value in (entry.partition("=") for entry in request.get("Env") or ()):
+        if name not in planned:
+            yield f"env-from:{name}"
+        elif planned[name] != value:
+            yield f"env:{name}"
