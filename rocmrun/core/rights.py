@@ -4,51 +4,57 @@ from collections.abc import Mapping
 from typing import Any
 
 # Every field of HostConfig that carries a right. Restart policy, ports and logging are excepted: the
-# probe has none of them.
+# probe has none of them. Mounts and binds are compared apart: the probe only reads.
 RIGHTS = (
-    "Binds", "CapAdd", "CapDrop", "CgroupnsMode", "CgroupParent", "CpusetCpus", "CpusetMems",
-    "DeviceCgroupRules", "DeviceRequests", "Devices", "ExtraHosts", "GroupAdd", "IpcMode", "Links",
-    "MaskedPaths", "Memory", "MemorySwap", "NanoCpus", "NetworkMode", "OomKillDisable",
-    "OomScoreAdj", "PidMode", "PidsLimit", "Privileged", "ReadonlyPaths", "ReadonlyRootfs",
-    "Runtime", "SecurityOpt", "ShmSize", "Sysctls", "Tmpfs", "UTSMode", "Ulimits", "UsernsMode",
-    "VolumesFrom",
+    "CapAdd", "CapDrop", "Cgroup", "CgroupParent", "CgroupnsMode", "CpuPeriod", "CpuQuota",
+    "CpusetCpus", "CpusetMems", "DeviceCgroupRules", "DeviceRequests", "Devices", "Dns",
+    "DnsOptions", "DnsSearch", "ExtraHosts", "GroupAdd", "IpcMode", "Links", "MaskedPaths",
+    "Memory", "MemorySwap", "NanoCpus", "NetworkMode", "OomKillDisable", "OomScoreAdj", "PidMode",
+    "PidsLimit", "Privileged", "ReadonlyPaths", "ReadonlyRootfs", "Runtime", "SecurityOpt",
+    "ShmSize", "StorageOpt", "Sysctls", "Tmpfs", "UTSMode", "Ulimits", "UsernsMode", "VolumesFrom",
 )  # fmt: skip
+# Fields of the record itself: the image by id, and the profile that the LSM applies.
+RECORD = ("Image", "AppArmorProfile")
 
 
 def unequal_rights(probe: Mapping[str, Any], workload: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a sentence for each right in which two inspected containers differ."""
     one, other = probe["HostConfig"], workload["HostConfig"]
-    found = [
-        name
-        for name in RIGHTS
-        if _comparable(name, one.get(name)) != _comparable(name, other.get(name))
+    pairs = [
+        *((name, _comparable(name, one), _comparable(name, other)) for name in RIGHTS),
+        ("Mounts", _mounts(one), _mounts(other)),
+        ("User", probe["Config"].get("User"), workload["Config"].get("User")),
+        *((name, probe.get(name), workload.get(name)) for name in RECORD),
     ]
-    if _targets(one) != _targets(other):
-        found.append("Mounts")
-    if probe["Config"].get("User") != workload["Config"].get("User"):
-        found.append("User")
-    if probe.get("Image") != workload.get("Image"):
-        found.append("Image")
     return tuple(
-        f"{name}: the probe had {one.get(name)!r}, the workload has {other.get(name)!r}"
-        for name in found
+        f"{name}: the probe had {had!r}, the workload has {has!r}"
+        for name, had, has in pairs
+        if had != has
     )
 
 
-def _comparable(name: str, value: Any) -> Any:
+def _comparable(name: str, config: Mapping[str, Any]) -> Any:
+    value = config.get(name)
     if name == "Ulimits":
         # The daemon lists them in random order.
         return sorted((limit["Name"], limit["Soft"], limit["Hard"]) for limit in value or ())
-    if name == "Binds":
-        return sorted(bind.rsplit(":", 1)[0] for bind in value or ())
     if name in {"MaskedPaths", "ReadonlyPaths"}:
         return value
     return value or None
 
 
-def _targets(config: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return what is mounted where; the probe may have read-only what the workload may write."""
-    return sorted(
-        (mount["Type"], mount.get("Source", ""), mount["Target"])
+def _mounts(config: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return what is mounted where and how; the probe may have read-only what the workload may write."""
+    found = [
+        (
+            mount["Target"],
+            mount["Type"],
+            mount.get("Source", ""),
+            (mount.get("BindOptions") or {}).get("Propagation", ""),
+        )
         for mount in config.get("Mounts") or ()
-    )
+    ]
+    for bind in config.get("Binds") or ():
+        source, target, mode = bind.split(":")
+        found.append((target, "bind", source, *sorted(set(mode.split(",")) - {"ro", "rw"})))
+    return sorted(found)
