@@ -9,6 +9,7 @@ from rocmrun.core.host import EngineFacts, HostFacts, PathFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.plan import Grant, PlannedImage
 from rocmrun.core.profile import Profile
+from rocmrun.core.profile_merge import nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,19 +47,8 @@ class PlanRequest:
     debug: bool = False
 
     def asked_by(self, key: str) -> str:
-        """Return who asks for what *key* says: the longest known part of the key path decides."""
-        path = key
-        while path:
-            if path in self.provenance:
-                return f"{self.provenance[path]}: {key}"
-            path = (
-                path.rpartition(".")[0]
-                if "." in path
-                else path.partition("[")[0]
-                if "[" in path
-                else ""
-            )
-        return f"profile {self.name}: {key}"
+        """Return who asks for what *key* says: whoever set it, or the list or table that holds it."""
+        return f"{nearest(self.provenance, key) or f'profile {self.name}'}: {key}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +71,10 @@ class Draft:
     def grant(self, what: str, reason: str, asked_by: str = "baseline") -> None:
         """Record a right."""
         self.grants.append(Grant(what=what, reason=reason, asked_by=asked_by))
+
+    def withdraw(self, start: str) -> None:
+        """Take back what starts with *start*: a later word for the same thing replaces it."""
+        self.grants = [grant for grant in self.grants if not grant.what.startswith(start)]
 
     def note(self, text: str) -> None:
         """Record something that a reader of the plan should know."""

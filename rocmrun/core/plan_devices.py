@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from rocmrun.core.draft import Draft
 from rocmrun.core.host import DeviceNode, Gpu
@@ -68,29 +69,39 @@ def plan_devices(
     draft: Draft, gpus: tuple[Gpu, ...]
 ) -> tuple[tuple[PlannedDevice, ...], tuple[DeviceNode, ...]]:
     """Return the devices to pass and the host nodes behind them, granting each."""
-    chosen: dict[str, tuple[DeviceNode, str]] = {}
-    for node, reason, asked_by in _gpu_nodes(draft, gpus):
-        chosen[node.path] = (node, "rw")
-        draft.grant(f"device:{node.path}:rw", reason, asked_by)
-    for node, permissions, reason, asked_by in _extra_nodes(draft):
-        if node.path not in chosen or chosen[node.path][1] != permissions:
-            chosen[node.path] = (node, permissions)
-            draft.grant(f"device:{node.path}:{permissions}", reason, asked_by)
+    chosen: dict[str, _AskedNode] = {}
+    for asked in (*_gpu_nodes(draft, gpus), *_extra_nodes(draft)):
+        known = chosen.get(asked.node.path)
+        # Of two that ask for one node the wider wins: "r", "rw", "rwm".
+        if known is None or len(asked.permissions) > len(known.permissions):
+            chosen[asked.node.path] = asked
+    found = [chosen[path] for path in sorted(chosen)]
+    for asked in found:
+        draft.grant(f"device:{asked.node.path}:{asked.permissions}", asked.reason, asked.asked_by)
     devices = tuple(
-        PlannedDevice(path=path, host_path=node.host_path, permissions=permissions)
-        for path, (node, permissions) in sorted(chosen.items())
+        PlannedDevice(
+            path=asked.node.path, host_path=asked.node.host_path, permissions=asked.permissions
+        )
+        for asked in found
     )
-    return devices, tuple(node for _, (node, _) in sorted(chosen.items()))
+    return devices, tuple(asked.node for asked in found)
 
 
-def _gpu_nodes(draft: Draft, gpus: tuple[Gpu, ...]) -> list[tuple[DeviceNode, str, str]]:
+class _AskedNode(NamedTuple):
+    node: DeviceNode
+    permissions: str
+    reason: str
+    asked_by: str
+
+
+def _gpu_nodes(draft: Draft, gpus: tuple[Gpu, ...]) -> list[_AskedNode]:
     if not gpus:
         return []
     kfd = draft.request.host.kfd
     if kfd is None:
         msg = "the selected GPUs need /dev/kfd, which does not exist on this host"
         raise DevicesMissing(msg, hint="sudo modprobe amdgpu")
-    nodes = [(kfd, "the compute interface that all AMD GPUs share", "gpus")]
+    nodes = [_AskedNode(kfd, "rw", "the compute interface that all AMD GPUs share", "gpus")]
     for gpu in gpus:
         if gpu.render_node is None:
             name = (
@@ -101,8 +112,9 @@ def _gpu_nodes(draft: Draft, gpus: tuple[Gpu, ...]) -> list[tuple[DeviceNode, st
             msg = f"{gpu.label} has no render node ({name})"
             raise DevicesMissing(msg, hint="sudo udevadm trigger --subsystem-match=drm")
         nodes.append(
-            (
+            _AskedNode(
                 gpu.render_node,
+                "rw",
                 f"the render node of {gpu.label}",
                 f"gpu {gpu.pci_address or gpu.index}",
             )
@@ -110,10 +122,10 @@ def _gpu_nodes(draft: Draft, gpus: tuple[Gpu, ...]) -> list[tuple[DeviceNode, st
     return nodes
 
 
-def _extra_nodes(draft: Draft) -> list[tuple[DeviceNode, str, str, str]]:
-    """Return what [[devices]] and device grants match, with permissions, reason and who asked."""
+def _extra_nodes(draft: Draft) -> list[_AskedNode]:
+    """Return what [[devices]] and device grants match."""
     request = draft.request
-    found: list[tuple[DeviceNode, str, str, str]] = []
+    found: list[_AskedNode] = []
     asked: list[tuple[str, str, str, str]] = [
         (entry.path, entry.permissions, entry.reason, request.asked_by(f"devices[{index}]"))
         for index, entry in enumerate(request.profile.devices)
@@ -127,7 +139,7 @@ def _extra_nodes(draft: Draft) -> list[tuple[DeviceNode, str, str, str]]:
         if not nodes:
             msg = f"{asked_by}: no device node on this host matches {pattern}"
             raise DevicesMissing(msg, hint=f"ls -l {pattern}")
-        found += [(node, permissions, reason, asked_by) for node in nodes]
+        found += [_AskedNode(node, permissions, reason, asked_by) for node in nodes]
     return found
 
 

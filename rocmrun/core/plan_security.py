@@ -120,11 +120,7 @@ def _ulimits(draft: Draft) -> tuple[PlannedUlimit, ...]:
     for asked in draft.asked("ulimit"):
         soft, hard = asked.parsed.limits
         limits[asked.parsed.value] = PlannedUlimit(name=asked.parsed.value, soft=soft, hard=hard)
-        draft.grants = [
-            grant
-            for grant in draft.grants
-            if not grant.what.startswith(f"ulimit:{asked.parsed.value}=")
-        ]
+        draft.withdraw(f"ulimit:{asked.parsed.value}=")
         draft.record(asked)
     return tuple(limits[name] for name in sorted(limits))
 
@@ -133,6 +129,7 @@ def _sysctls(draft: Draft) -> tuple[tuple[str, str], ...]:
     found = {}
     for asked in draft.asked("sysctl"):
         found[asked.parsed.value] = asked.parsed.extra
+        draft.withdraw(f"sysctl:{asked.parsed.value}=")
         draft.record(asked)
     return tuple(sorted(found.items()))
 

@@ -1,6 +1,10 @@
 """Mounts, tmpfs and the cache directory of a plan."""
 
+import posixpath
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from rocmrun.core import baseline
 from rocmrun.core.draft import Draft
@@ -8,6 +12,7 @@ from rocmrun.core.host import Gpu
 from rocmrun.core.plan import PlannedMount, PlannedTmpfs
 from rocmrun.core.profile import Mount
 from rocmrun.core.text import human_size, short_digest
+from rocmrun.core.toml import key_path
 from rocmrun.errors import MountSourceInvalid, UsageError
 
 PRIVATE = 0o700
@@ -66,9 +71,12 @@ def _source_problem(draft: Draft, mount: Mount) -> str | None:
 
 
 def plan_cache(draft: Draft, gpus: tuple[Gpu, ...], uid: int) -> PlannedMount | None:
-    """Return the persistent cache at HOME; None when the profile keeps nothing."""
+    """Return the persistent cache at HOME; None when the profile keeps nothing, or brings its own HOME."""
     request = draft.request
-    if request.profile.cache.mode == "tmpfs":
+    own = {
+        mount.target for mount in request.profile.mounts
+    } | request.profile.container.tmpfs.keys()
+    if request.profile.cache.mode == "tmpfs" or baseline.HOME in own:
         return None
     targets = sorted({gpu.gfx or "unknown" for gpu in gpus}) or [request.profile.accelerator]
     digest = short_digest(request.image.digest or request.image.image_id or "unlocked")
@@ -87,70 +95,79 @@ def plan_cache(draft: Draft, gpus: tuple[Gpu, ...], uid: int) -> PlannedMount | 
     return PlannedMount(target=baseline.HOME, source=str(source), read_only=False, cache=True)
 
 
+class _Wanted(NamedTuple):
+    tmpfs: PlannedTmpfs
+    reason: str
+    asked_by: str = "baseline"
+
+
 def plan_tmpfs(
     draft: Draft, mounts: tuple[PlannedMount, ...], memory_bytes: int | None
 ) -> tuple[PlannedTmpfs, ...]:
     """Return every tmpfs: /tmp, HOME without a cache, the profile's own, and one over each VOLUME of the image."""
-    request = draft.request
     taken = {mount.target for mount in mounts}
-    found: dict[str, PlannedTmpfs] = {}
-
-    def add(
-        target: str,
-        size: int,
-        reason: str,
-        *,
-        executable: bool = False,
-        mode: int = 0o1777,
-        asked_by: str = "baseline",
-    ) -> None:
-        kind = "tmpfs-exec" if executable else "tmpfs"
-        draft.grant(f"{kind}:{target}", f"{reason}, {human_size(size)}", asked_by)
-        found[target] = PlannedTmpfs(
-            target=target, size_bytes=size, executable=executable, mode=mode
+    found = {wanted.tmpfs.target: wanted for wanted in _baseline_tmpfs(taken, memory_bytes)}
+    for wanted in _own_tmpfs(draft):
+        known = found.get(wanted.tmpfs.target)
+        found[wanted.tmpfs.target] = wanted if known is None else _resized(known, wanted)
+    for wanted in _volume_tmpfs(draft, taken | found.keys()):
+        found[wanted.tmpfs.target] = wanted
+    for wanted in found.values():
+        kind = "tmpfs-exec" if wanted.tmpfs.executable else "tmpfs"
+        draft.grant(
+            f"{kind}:{wanted.tmpfs.target}",
+            f"{wanted.reason}, {human_size(wanted.tmpfs.size_bytes)}",
+            wanted.asked_by,
         )
+    return tuple(sorted(wanted.tmpfs for wanted in found.values()))
 
-    executables = {asked.parsed.value: asked for asked in draft.asked("tmpfs-exec")}
-    tmp = baseline.tmp_size(memory_bytes)
+
+def _baseline_tmpfs(taken: set[str], memory_bytes: int | None) -> Iterator[_Wanted]:
+    size = baseline.tmp_size(memory_bytes)
     if baseline.TMP not in taken:
-        add(
-            baseline.TMP,
-            tmp,
+        yield _Wanted(
+            PlannedTmpfs(target=baseline.TMP, size_bytes=size, executable=True),
             "temporary files and compiled extensions (exec: libraries are loaded from here)",
-            executable=True,
         )
     if baseline.HOME not in taken:
-        add(
-            baseline.HOME,
-            tmp,
+        yield _Wanted(
+            PlannedTmpfs(target=baseline.HOME, size_bytes=size, executable=True, mode=PRIVATE),
             "HOME and caches in memory (exec: compiled kernels are loaded from here)",
-            executable=True,
-            mode=PRIVATE,
         )
-    for target, size in sorted(request.profile.container.tmpfs.items()):
-        asked = executables.pop(target, None)
-        add(target, size.bytes, asked.reason if asked else "scratch space", executable=asked is not None,
-            asked_by=request.asked_by("container.tmpfs"))  # fmt: skip
-    if executables:
-        names = ", ".join(sorted(executables))
-        msg = f"tmpfs-exec names {names}, which is not under [container] tmpfs"
+
+
+def _own_tmpfs(draft: Draft) -> Iterator[_Wanted]:
+    request = draft.request
+    executables = {asked.parsed.value: asked for asked in draft.asked("tmpfs-exec")}
+    sizes = request.profile.container.tmpfs
+    if unknown := sorted(executables.keys() - sizes.keys()):
+        msg = f"tmpfs-exec names {', '.join(unknown)}, which is not under [container] tmpfs"
         raise UsageError(msg)
-    _cover_volumes(draft, taken, found)
-    return tuple(sorted(found.values()))
+    for target, size in sorted(sizes.items()):
+        asked = executables.get(target)
+        yield _Wanted(
+            PlannedTmpfs(target=target, size_bytes=size.bytes, executable=asked is not None),
+            asked.reason if asked else "scratch space",
+            asked.asked_by if asked else request.asked_by(key_path(("container", "tmpfs", target))),
+        )
 
 
-def _cover_volumes(draft: Draft, taken: set[str], found: dict[str, PlannedTmpfs]) -> None:
+def _resized(known: _Wanted, own: _Wanted) -> _Wanted:
+    """The profile may give /tmp and HOME another size; they stay what the baseline makes of them."""
+    tmpfs = replace(known.tmpfs, size_bytes=own.tmpfs.size_bytes)
+    return _Wanted(tmpfs, known.reason, own.asked_by)
+
+
+def _volume_tmpfs(draft: Draft, taken: set[str]) -> Iterator[_Wanted]:
     """Put a tmpfs over each VOLUME: it would be an anonymous, writable, executable volume on disk."""
     facts = draft.request.image_facts
-    for volume in facts.volumes if facts else ():
-        if volume in taken or volume in found:
-            continue
-        size = baseline.VOLUME_TMPFS
-        draft.grant(
-            f"tmpfs:{volume}",
-            f"covers the image's VOLUME, which would be a writable volume on disk, {human_size(size)}",
-        )
+    # The engine cleans the paths that an image declares.
+    volumes = {posixpath.normpath(volume) for volume in facts.volumes} if facts else set()
+    for volume in sorted(volumes - taken):
         draft.note(
             f"the image declares {volume} as a VOLUME: it is empty here; mount something at {volume} to keep data"
         )
-        found[volume] = PlannedTmpfs(target=volume, size_bytes=size)
+        yield _Wanted(
+            PlannedTmpfs(target=volume, size_bytes=baseline.VOLUME_TMPFS),
+            "covers the image's VOLUME, which would be a writable volume on disk",
+        )

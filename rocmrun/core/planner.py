@@ -1,5 +1,7 @@
 """Decide what a profile needs on this host. Pure: same inputs, same plan. Every decision lives here and beside."""
 
+import ipaddress
+
 from rocmrun import __version__
 from rocmrun.core import baseline
 from rocmrun.core.draft import Draft, PlanRequest
@@ -113,6 +115,10 @@ def _user(draft: Draft) -> tuple[int, int]:
             msg,
             hint='leave out [container] user, or add [[privileges]] grant = "user:root" with a reason',
         )
+    if gid == 0:
+        draft.grant(
+            "group:0", f'user = "{wanted}" has group root', request.asked_by("container.user")
+        )
     return uid, gid
 
 
@@ -173,37 +179,36 @@ def _network(draft: Draft) -> tuple[str, tuple[PlannedPort, ...]]:
     if container.network == "host":
         for asked in draft.asked("network")[-1:]:
             draft.record(asked)
-    ports = tuple(
-        sorted(
+    ports = []
+    for index, port in enumerate(container.ports):
+        local = ipaddress.ip_address(port.address).is_loopback
+        draft.grant(
+            f"port:{port.address}:{port.host_port}:{port.container_port}/{port.protocol}",
+            "reachable from this host alone" if local else "reachable from the network",
+            request.asked_by(f"container.ports[{index}]"),
+        )
+        ports.append(
             PlannedPort(
                 address=port.address,
                 host_port=port.host_port,
                 container_port=port.container_port,
                 protocol=port.protocol,
             )
-            for port in container.ports
         )
-    )
-    for port in ports:
-        draft.grant(
-            f"port:{port.address}:{port.host_port}:{port.container_port}/{port.protocol}",
-            "reachable from this host alone"
-            if port.address in {"127.0.0.1", "::1"}
-            else "reachable from the network",
-            request.asked_by("container.ports"),
-        )
-    return container.network, ports
+    return container.network, tuple(sorted(ports))
 
 
 def _env_from(draft: Draft) -> tuple[str, ...]:
-    names = tuple(sorted(set(draft.request.profile.container.env_from)))
-    for name in names:
+    names = draft.request.profile.container.env_from
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            continue
         draft.grant(
             f"env-from:{name}",
             "the caller's value, never shown or recorded",
-            draft.request.asked_by("container.env_from"),
+            draft.request.asked_by(f"container.env_from[{index}]"),
         )
-    return names
+    return tuple(sorted(set(names)))
 
 
 def _restart(draft: Draft) -> str:
@@ -221,7 +226,7 @@ def _cpuset(draft: Draft, gpus: tuple[Gpu, ...]) -> tuple[str, str]:
     """Return processors and memory nodes next to the GPUs, in the kernel's list form; "" is all."""
     if draft.request.profile.container.numa != "gpu":
         return "", ""
-    wanted = {gpu.numa_node for gpu in gpus if gpu.numa_node is not None}
+    wanted = {gpu.numa_node for gpu in gpus}
     nodes = [node for node in draft.request.host.numa_nodes if node.node in wanted]
     if not nodes or len(wanted) != len(nodes):
         draft.note('numa = "gpu" has no effect: the NUMA node of the GPUs is unknown')
