@@ -18,8 +18,10 @@ _SOCKETS = (
 )  # fmt: skip
 _WHOLE = ("/proc", "/sys", "/dev")
 _RAW_DEVICES = re.compile(
-    r"/dev/(mem|kmem|port|sd[a-z]|hd[a-z]|vd[a-z]|xvd[a-z]|nvme\d|dm-|loop\d|md\d|mapper|disk|block|sg\d)"
+    r"/dev/(mem|kmem|port|[shv]d[a-z]|xvd[a-z]|nvme\d|ng\d|mmcblk\d|pmem\d|nbd\d|rbd\d|zram\d|dm-|loop|md\d"
+    r"|mapper/|disk/|block/|bsg/|sg\d|sr\d|mtd)"
 )
+_USER_RUNTIME = re.compile(r"(/var)?/run/user(/\d+)?")
 _SOCKET_NAME = re.compile(r"(docker|containerd|podman|crio|buildkitd)[^/]*\.sock$")
 
 
@@ -75,16 +77,31 @@ def _why_not(source: str, mount: PlannedMount, engine: EngineFacts | None) -> st
     for top in _WHOLE:
         if _inside(path, top):
             return f"is inside {top}; device nodes go under [[devices]], one by one"
-    for socket in _SOCKETS:
-        if _inside(path, socket) or _inside(PurePosixPath(socket), source):
+    return _why_not_engine(source, engine)
+
+
+def _why_not_engine(source: str, engine: EngineFacts | None) -> str | None:
+    for socket in (*_SOCKETS, *_own_socket(engine)):
+        if _touches(source, socket):
             return f"reaches {socket}, which is root on this host"
     if _SOCKET_NAME.search(source):
         return "is an engine's socket, which is root on this host"
-    if engine and engine.root_directory:
-        root = engine.root_directory
-        if _inside(path, root) or _inside(PurePosixPath(root), source):
-            return f"reaches the engine's own files ({root})"
+    if _USER_RUNTIME.fullmatch(source):
+        return "holds the sockets of a user's own engine and session"
+    root = engine.root_directory if engine else None
+    if root and _touches(source, root):
+        return f"reaches the engine's own files ({root})"
     return None
+
+
+def _touches(source: str, path: str) -> bool:
+    """Whether *source* is *path*, holds it, or is inside it."""
+    return _inside(PurePosixPath(source), path) or _inside(PurePosixPath(path), source)
+
+
+def _own_socket(engine: EngineFacts | None) -> tuple[str, ...]:
+    address = engine.address if engine else ""
+    return (address.removeprefix("unix://"),) if address.startswith("unix:///") else ()
 
 
 def _inside(path: PurePosixPath, top: str) -> bool:
@@ -100,8 +117,6 @@ def _device_refusals(devices: Iterable[PlannedDevice]) -> list[str]:
             )
         elif "*" in device.path or device.path.rstrip("/") in {"/dev", "/dev/dri"}:
             refusals.append(f"device {device.path}: is a whole directory; name the nodes")
-        elif device.permissions == "rwm" and device.path in {"/dev", "/dev/*"}:
-            refusals.append(f"device {device.path}: allows making any node")
     return refusals
 
 
