@@ -16,7 +16,7 @@ def docker_run_arguments(plan: Plan, *, detach: bool = False) -> tuple[str, ...]
     entrypoint = plan.entrypoint or ()
     return (
         "docker", "run",
-        "--detach" if detach else "--rm",
+        *_life(plan, detach=detach),
         *_streams(plan),
         "--pull", "never", "--platform", plan.image.platform,
         "--user", plan.user,
@@ -37,7 +37,6 @@ def docker_run_arguments(plan: Plan, *, detach: bool = False) -> tuple[str, ...]
         *(("--workdir", plan.workdir) if plan.workdir else ()),
         "--stop-timeout", str(plan.stop_timeout_seconds),
         *_log(plan, detach=detach),
-        *(("--restart", plan.restart) if plan.restart != "no" and detach else ()),
         *_entrypoint(plan),
         image_name(plan),
         *entrypoint[1:],
@@ -65,6 +64,13 @@ def image_name(plan: Plan) -> str:
     if plan.image.source == "local" or not plan.image.digest:
         return plan.image.image_id or plan.image.ref
     return f"{repository}@{plan.image.digest}"
+
+
+def _life(plan: Plan, *, detach: bool) -> tuple[str, ...]:
+    """A container that the engine starts again cannot be removed when it ends."""
+    if plan.restart != "no":
+        return (*(("--detach",) if detach else ()), "--restart", plan.restart)
+    return ("--detach",) if detach else ("--rm",)
 
 
 def _streams(plan: Plan) -> tuple[str, ...]:
@@ -121,7 +127,7 @@ def _limits(plan: Plan) -> tuple[str, ...]:
         *((f"--shm-size={plan.shm_size_bytes}",) if plan.ipc != "host" else ()),
         *(memory if plan.memory_bytes else ()),
         f"--pids-limit={plan.pids}",
-        *((f"--cpus={plan.cpus:g}",) if plan.cpus else ()),
+        *((f"--cpus={plan.cpus:.9f}".rstrip("0").rstrip("."),) if plan.cpus else ()),
         *((f"--cpuset-cpus={plan.cpuset_cpus}",) if plan.cpuset_cpus else ()),
         *((f"--cpuset-mems={plan.cpuset_mems}",) if plan.cpuset_mems else ()),
         *(f"--ulimit={limit.name}={limit.soft}:{limit.hard}" for limit in plan.ulimits),
