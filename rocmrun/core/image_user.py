@@ -32,4 +32,8 @@ def look_up_user(user: str, passwd: str, group: str) -> tuple[int, int]:
 def _entries(text: str, numbers_up_to: int) -> list[list[str]]:
     """Return the lines of a passwd or group file whose numeric fields are numbers."""
     rows = (line.split(":") for line in text.splitlines())
-    return [row for row in rows if len(row) >= numbers_up_to and all(field.isdigit() for field in row[2:numbers_up_to])]
+    return [
+        row
+        for row in rows
+        if len(row) >= numbers_up_to and all(field.isdigit() for field in row[2:numbers_up_to])
+    ]
