@@ -402,7 +402,7 @@ def test_digests_of_other_repositories_say_nothing(places: LockPlaces, name: str
     """An image that was only named anew here is local under that name."""
     registry = FakeRegistry(images={X: local_image(repo_digests=(name,))})
 
-    assert {X: "added"} == kinds(lock(places, wants(places, X), registry=registry))
+    assert kinds(lock(places, wants(places, X), registry=registry)) == {X: "added"}
 
 
 def test_a_registry_that_does_not_answer_makes_no_image_local(places: LockPlaces) -> None:
