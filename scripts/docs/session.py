@@ -67,14 +67,18 @@ def mi300x_host() -> HostFacts:
         root="/",
         memory_bytes=2 << 40,
         nofile_limit=None,
-        kfd=_owned(host.kfd),
-        gpus=tuple(replace(gpu, render_node=_owned(gpu.render_node)) for gpu in host.gpus),
+        kfd=host.kfd and _owned(host.kfd),
+        render_nodes=tuple(map(_owned, host.render_nodes)),
+        gpus=tuple(
+            replace(gpu, render_node=gpu.render_node and _owned(gpu.render_node))
+            for gpu in host.gpus
+        ),
     )
 
 
-def _owned(node: DeviceNode | None) -> DeviceNode | None:
+def _owned(node: DeviceNode) -> DeviceNode:
     """Return *node* as udev makes it; only root could have built it so."""
-    return node and replace(node, host_path=node.path, uid=0, gid=992, mode=0o660)
+    return replace(node, host_path=node.path, uid=0, gid=992, mode=0o660)
 
 
 def _plan() -> Plan:

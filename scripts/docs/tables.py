@@ -1,10 +1,9 @@
-"""Tables of README.md and docs/errors.md that follow from the code: commands, keys, codes, targets."""
+"""Tables of README.md and docs/errors.md that follow from the code: commands, keys, codes."""
 
 import contextlib
 import io
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from rocmrun.__main__ import run
@@ -13,7 +12,6 @@ from rocmrun.core.profile_keys import json_schema, profile_keys
 from rocmrun.errors import RocmrunError, all_slugs
 from scripts.docs.markdown import fenced, table
 
-ROOT = Path(__file__).parent.parent.parent
 BUG = "A bug in rocmrun: one line, and the traceback in a file."
 # Codes that no error class stands for.
 OTHER_CODES = {
@@ -65,16 +63,6 @@ def json_error() -> str:
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         run(words)
     return fenced("console", [f"$ rocmrun {' '.join(words)}", *printed.getvalue().splitlines()])
-
-
-def make_targets() -> str:
-    """Return the targets of the Makefile that say what they do."""
-    text = (ROOT / "Makefile").read_text(encoding="utf-8")
-    rows = re.findall(r"^([a-z-]+):.*## (.+)$", text, re.MULTILINE)
-    return table(
-        ("target", "what it does"),
-        [(f"`make {name}`", what) for name, what in rows if name != "help"],
-    )
 
 
 def errors() -> str:

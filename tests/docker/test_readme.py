@@ -1,0 +1,41 @@
+"""The launch that README.md shows, on a real engine: what is printed there is what is printed."""
+
+import re
+
+from tests.docs.documents import README, blocks, words_of
+from tests.workspace import Rocmrun
+
+# What differs between machines and runs: paths and digests, which the README cuts, numbers, and the
+# torch that the demo's image was built with.
+VARYING = {
+    "…": ".+",
+    "25 pass": r"\d+ pass(, \d+ \w+)*",
+    "13.5 s": r"[\d.]+ s",
+    "2.13.0+cpu": r"[\w.+]+",
+}
+
+
+def test_the_launch_in_the_readme(rocmrun: Rocmrun, demo_image: str) -> None:
+    """Messages on stderr, the workload's output on stdout, in this order and these words."""
+    (shown,) = [
+        block for block in blocks(README, "console") if block.startswith("$ rocmrun launch")
+    ]
+    command, *lines = shown.splitlines()
+    rocmrun("lock", "demo", check=True)
+
+    done = rocmrun(*words_of(command.removeprefix("$ ")), check=True)
+
+    assert demo_image in shown
+    said = [line for line in lines if line.startswith("rocmrun: ")]
+    returned = [line for line in lines if line not in said]
+    for patterns, printed in ((said, done.stderr), (returned, done.stdout)):
+        for pattern, line in zip(map(pattern_of, patterns), printed.splitlines(), strict=True):
+            assert re.fullmatch(pattern, line), f"shown is: {pattern}\nprinted was: {line}"
+
+
+def pattern_of(line: str) -> str:
+    """Return a line of the README as a pattern that leaves open what varies."""
+    pattern = re.escape(line)
+    for text, varying in VARYING.items():
+        pattern = pattern.replace(re.escape(text), varying)
+    return pattern
