@@ -39,6 +39,7 @@ ENGINE = EngineFacts(
     cgroup_version=2,
     root_directory="/var/lib/docker",
 )
+SECCOMP = '{"defaultAction":"SCMP_ACT_ERRNO"}'
 CALLER = Caller(uid=1000, gid=1000, cache_root="/home/me/.cache/rocmrun")
 
 

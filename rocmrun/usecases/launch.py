@@ -196,7 +196,7 @@ def announce(prepared: Prepared, voice: Voice) -> None:
     else:
         voice.say(f"image {image.ref} @ {image.digest or image.image_id}")
     for note in prepared.plan.notes:
-        voice.detail(note)
+        (voice.warn if note in prepared.engine_notes else voice.detail)(note)
 
 
 def make_cache(plan: Plan) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from rocmrun.core import command_line
 from rocmrun.core.command_line import Options
 from rocmrun.core.draft import PlanRequest
+from rocmrun.core.engine_check import check_engine
 from rocmrun.core.grants import ParsedGrant, parse_grant
 from rocmrun.core.host import EngineFacts, HostFacts, PathFacts
 from rocmrun.core.image import ImageFacts
@@ -18,7 +19,7 @@ from rocmrun.core.plan import Plan, PlannedImage
 from rocmrun.core.planner import make_plan
 from rocmrun.core.reference import parse_reference
 from rocmrun.core.run import PullEvent
-from rocmrun.errors import InputError, LockMissing, ProfileInvalid
+from rocmrun.errors import EngineUnsuitable, InputError, LockMissing, ProfileInvalid
 from rocmrun.system.caller import read_caller
 from rocmrun.system.files import read_text
 from rocmrun.system.profile_search import ProfileSearch
@@ -67,6 +68,7 @@ class Prepared:
     Attributes:
         pin: What the lock says; None for an unlocked image.
         lock_path: The lock file that said it.
+        engine_notes: Those of the plan's notes that are about the engine, and are warnings.
     """
 
     loaded: LoadedProfile
@@ -76,6 +78,7 @@ class Prepared:
     lock_path: Path | None
     engine: EngineFacts | None
     image: ImageFacts | None
+    engine_notes: tuple[str, ...] = ()
 
 
 def load(ask: Ask) -> LoadedProfile:
@@ -140,15 +143,32 @@ def prepare(
         tty=ask.tty,
         debug=ask.debug,
     )
+    plan = make_plan(request)
+    notes = _engine_notes(facts, host, plan, refuse=fetch)
     return Prepared(
         loaded=loaded,
-        plan=make_plan(request),
+        plan=plan.with_changes(notes=(*plan.notes, *notes)),
         host=host,
         pin=pin,
         lock_path=lock_path,
         engine=facts,
         image=image,
+        engine_notes=notes,
     )
+
+
+def _engine_notes(
+    facts: EngineFacts | None, host: HostFacts, plan: Plan, *, refuse: bool
+) -> tuple[str, ...]:
+    """Return what is to be said about the engine; an unsuitable one stops a launch, not the view of a plan."""
+    if facts is None:
+        return ()
+    try:
+        return check_engine(facts, host, plan)
+    except EngineUnsuitable as error:
+        if refuse:
+            raise
+        return (f"launch will refuse this engine: {error.message}",)
 
 
 def _read_host(ask: Ask, loaded: LoadedProfile) -> HostFacts:
