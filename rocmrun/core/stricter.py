@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from rocmrun.core.text import MIB
+
 Verdict = Literal["equal", "stricter", "weaker"]
 Comparator = Callable[[Any, Any], Verdict]
 
@@ -18,6 +20,7 @@ MASKED = frozenset({
 })  # fmt: skip
 READ_ONLY = frozenset({"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"})
 KNOWN_RUNTIMES = frozenset({"", "runc", "crun", "oci", "io.containerd.runc.v2"})
+ENGINE_SHM = 64 * MIB
 
 # No right depends on these: bookkeeping of the engine, and shares that only divide what there is.
 NEUTRAL = frozenset({
@@ -94,6 +97,11 @@ def _lower_limit(asked: Any, got: Any) -> Verdict:
 
 def _limit(value: Any) -> float:
     return float(value) if value and value > 0 else float("inf")
+
+
+def _shared_memory(asked: Any, got: Any) -> Verdict:
+    """Null is the engine's default; smaller is stricter."""
+    return _lower_limit(asked or ENGINE_SHM, got or ENGINE_SHM)
 
 
 def _higher(asked: Any, got: Any) -> Verdict:
@@ -329,7 +337,7 @@ COMPARATORS: dict[str, Comparator] = {
     "RestartPolicy": _restart,
     "Runtime": _runtime,
     "SecurityOpt": _security_options,
-    "ShmSize": _lower_limit,
+    "ShmSize": _shared_memory,
     "Sysctls": _entries,
     "Tmpfs": _tmpfs,
     "UTSMode": _namespace,
