@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rocmrun.core.stricter import NEUTRAL, Verdict, verdict
+from rocmrun.core.stricter import NEUTRAL, verdict
+from rocmrun.core.verdict import Verdict
 
 SHOWN_CHARACTERS = 120
 PRIVATE_PROPAGATION = frozenset({"", "private", "rprivate"})

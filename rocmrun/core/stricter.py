@@ -1,17 +1,11 @@
-"""What "stricter" means for every field of HostConfig that carries a right: one comparator each.
-
-Normalisation (measured on Docker 20.10): null = [] = {} = 0 = "" = false, except MaskedPaths and
-ReadonlyPaths, where [] unmasks.
-"""
+"""What "stricter" means for every field of HostConfig that carries a right: one comparator each."""
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
+from rocmrun.core.stricter_storage import compare_devices, compare_mounts, compare_tmpfs
 from rocmrun.core.text import MIB
-
-Verdict = Literal["equal", "stricter", "weaker"]
-Comparator = Callable[[Any, Any], Verdict]
+from rocmrun.core.verdict import Comparator, Verdict, normal
 
 # The lists that Docker 20.10 fills in when none is sent; newer engines mask more, never less.
 MASKED = frozenset({
@@ -39,17 +33,6 @@ def verdict(field: str, asked: Any, got: Any) -> Verdict:
     if compare is not None:
         return compare(asked, got)
     return "equal" if normal(asked) == normal(got) else "weaker"
-
-
-def normal(value: Any) -> Any:
-    """Fold the empty values together, inside lists and mappings too."""
-    if isinstance(value, Mapping):
-        return {
-            key: folded for key, item in value.items() if (folded := normal(item)) is not None
-        } or None
-    if isinstance(value, (list, tuple)):
-        return [normal(item) for item in value] or None
-    return value or None
 
 
 def _set_of(value: Any) -> frozenset[str]:
@@ -200,21 +183,6 @@ def _ulimit(value: int) -> float:
     return float("inf") if value < 0 else float(value)
 
 
-def _devices(asked: Any, got: Any) -> Verdict:
-    wanted, present = _device_rights(asked), _device_rights(got)
-    if wanted == present:
-        return "equal"
-    fewer = all(key in wanted and rights <= wanted[key] for key, rights in present.items())
-    return "stricter" if fewer else "weaker"
-
-
-def _device_rights(devices: Any) -> dict[tuple[str, str], frozenset[str]]:
-    return {
-        (device["PathOnHost"], device["PathInContainer"]): frozenset(device["CgroupPermissions"])
-        for device in devices or ()
-    }
-
-
 def _entries(asked: Any, got: Any) -> Verdict:
     """Fewer entries are stricter (ports, sysctls); a changed or added one is weaker."""
     # A port that is bound to nothing is still a port: the keys stay, whatever they hold.
@@ -224,35 +192,6 @@ def _entries(asked: Any, got: Any) -> Verdict:
         return "equal"
     fewer = all(key in wanted and wanted[key] == value for key, value in present.items())
     return "stricter" if fewer else "weaker"
-
-
-def _tmpfs(asked: Any, got: Any) -> Verdict:
-    """The same mounts with the same options; noexec in place of exec and a smaller size are stricter."""
-    wanted = {target: _mount_options(text) for target, text in (asked or {}).items()}
-    present = {target: _mount_options(text) for target, text in (got or {}).items()}
-    if wanted == present:
-        return "equal"
-    if wanted.keys() != present.keys():
-        return "weaker"
-    verdicts = [_tmpfs_options(wanted[target], present[target]) for target in wanted]
-    return "weaker" if "weaker" in verdicts else "stricter"
-
-
-def _mount_options(text: str) -> dict[str, str]:
-    return {name: value for name, _, value in (option.partition("=") for option in text.split(","))}
-
-
-def _tmpfs_options(asked: dict[str, str], got: dict[str, str]) -> Verdict:
-    wanted, present = dict(asked), dict(got)
-    sizes = wanted.pop("size", ""), present.pop("size", "")
-    if sizes[0] != sizes[1] and not all(size.isdigit() for size in sizes):
-        return "weaker"
-    if sizes[0] != sizes[1] and int(sizes[1]) > int(sizes[0]):
-        return "weaker"
-    if "noexec" in present:
-        wanted.pop("exec", None)
-        wanted["noexec"] = ""
-    return "stricter" if wanted == present else "weaker"
 
 
 def _restart(asked: Any, got: Any) -> Verdict:
@@ -274,22 +213,6 @@ def _log(asked: Any, got: Any) -> Verdict:
         kept = (wanted.get("Config") or {}).items() <= (present.get("Config") or {}).items()
         return "equal" if kept else "weaker"
     return "stricter" if present.get("Type") == "none" else "weaker"
-
-
-def _mounts(asked: Any, got: Any) -> Verdict:
-    """The same mounts; read-only in place of writable is stricter."""
-    wanted = {mount["Target"]: normal(mount) for mount in asked or ()}
-    present = {mount["Target"]: normal(mount) for mount in got or ()}
-    if wanted == present:
-        return "equal"
-    if wanted.keys() != present.keys():
-        return "weaker"
-    stricter = all(
-        {**wanted[target], "ReadOnly": True} == {**present[target], "ReadOnly": True}
-        and (present[target].get("ReadOnly") or not wanted[target].get("ReadOnly"))
-        for target in wanted
-    )
-    return "stricter" if stricter else "weaker"
 
 
 def _cpuset(asked: Any, got: Any) -> Verdict:
@@ -316,14 +239,14 @@ COMPARATORS: dict[str, Comparator] = {
     "CgroupnsMode": _cgroup_namespace,
     "CpusetCpus": _cpuset,
     "CpusetMems": _cpuset,
-    "Devices": _devices,
+    "Devices": compare_devices,
     "GroupAdd": _subset,
     "IpcMode": _ipc,
     "LogConfig": _log,
     "MaskedPaths": _paths(MASKED),
     "Memory": _lower_limit,
     "MemorySwap": _lower_limit,
-    "Mounts": _mounts,
+    "Mounts": compare_mounts,
     "NanoCpus": _lower_limit,
     "NetworkMode": _network,
     "OomKillDisable": _false_is_stricter,
@@ -339,7 +262,7 @@ COMPARATORS: dict[str, Comparator] = {
     "SecurityOpt": _security_options,
     "ShmSize": _shared_memory,
     "Sysctls": _entries,
-    "Tmpfs": _tmpfs,
+    "Tmpfs": compare_tmpfs,
     "UTSMode": _namespace,
     "Ulimits": _ulimits,
     "UsernsMode": _namespace,

@@ -8,7 +8,8 @@ from hypothesis import given
 from rocmrun.core.create_request import create_request
 from rocmrun.core.inspection import Difference, differences, weaker
 from rocmrun.core.plan import Plan
-from rocmrun.core.stricter import COMPARATORS, NEUTRAL, Verdict, verdict
+from rocmrun.core.stricter import COMPARATORS, NEUTRAL, verdict
+from rocmrun.core.verdict import Verdict
 from tests.builders import IMAGE, plan
 from tests.docker_records import RECORDED_HOST_CONFIG, recorded
 from tests.strategies import examples, plans
