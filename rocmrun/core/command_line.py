@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rocmrun.core.profile_paths import absolute_path
 from rocmrun.errors import UsageError
 
 _VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -40,8 +41,8 @@ def replacing(options: Options) -> dict[str, Any]:
     return {"container": container} if container else {}
 
 
-def adding(options: Options, directory: str) -> dict[str, Any]:
-    """Return the lists that the options extend; relative sources of -v start at *directory*."""
+def adding(options: Options, *, directory: str, home: str | None) -> dict[str, Any]:
+    """Return the lists that the options extend; relative sources of -v start at *directory*, "~" is *home*."""
     tables: dict[str, Any] = {}
     names = [text for text in options.env if "=" not in text]
     container: dict[str, Any] = {}
@@ -52,7 +53,7 @@ def adding(options: Options, directory: str) -> dict[str, Any]:
     if container:
         tables["container"] = container
     if options.volumes:
-        tables["mounts"] = [parse_volume(text, directory) for text in options.volumes]
+        tables["mounts"] = [parse_volume(text, directory, home) for text in options.volumes]
     return tables
 
 
@@ -64,7 +65,7 @@ def _assignment(text: str) -> tuple[str, str]:
     return name, value
 
 
-def parse_volume(text: str, directory: str) -> dict[str, Any]:
+def parse_volume(text: str, directory: str, home: str | None) -> dict[str, Any]:
     """Return the mount that `-v SOURCE:TARGET[:ro|rw[,z|Z]]` means; as in docker, rw is the default.
 
     Raises:
@@ -84,6 +85,9 @@ def parse_volume(text: str, directory: str) -> dict[str, Any]:
             msg = f'-v "{text}": "{source}" is neither a path nor a volume name'
             raise UsageError(msg)
         return {"type": "volume", "source": source, **mount}
-    if not source.startswith(("/", "~")):
-        source = f"{directory.rstrip('/')}/{source}"
-    return {"type": "bind", "source": source, **mount}
+    try:
+        path = absolute_path(source, directory=directory, home=home)
+    except ValueError as error:
+        msg = f'-v "{text}": {error}'
+        raise UsageError(msg) from error
+    return {"type": "bind", "source": path, **mount}

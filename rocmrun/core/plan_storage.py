@@ -39,7 +39,7 @@ def plan_mounts(draft: Draft) -> tuple[PlannedMount, ...]:
         mounts.append(
             PlannedMount(
                 target=mount.target,
-                source=mount.source,
+                source=mount.source.rstrip("/") or "/" if mount.type == "bind" else mount.source,
                 kind=mount.type,
                 read_only=mount.mode == "ro",
                 selinux=mount.selinux,

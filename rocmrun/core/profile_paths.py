@@ -18,6 +18,7 @@ def absolute_path(text: str, *, directory: str, home: str | None) -> str:
     """Return the path of *text*: "~" is *home*, and a relative path starts at *directory*.
 
     ".." is taken out of the text, as the Docker CLI does for -v, not followed through symlinks.
+    A slash at the end stays: it says that a directory is meant.
 
     Raises:
         ValueError: "~" without a home, or somebody else's ("~name").
@@ -27,11 +28,16 @@ def absolute_path(text: str, *, directory: str, home: str | None) -> str:
         if not home:
             msg = f'"{text}" needs HOME, which is not set'
             raise ValueError(msg)
-        return posixpath.normpath(posixpath.join(home, rest))
+        return _tidy(posixpath.join(home, rest))
     if first.startswith("~"):
         msg = f'"{text}" is another user\'s home; write its path'
         raise ValueError(msg)
-    return posixpath.normpath(posixpath.join(directory, text))
+    return _tidy(posixpath.join(directory, text))
+
+
+def _tidy(path: str) -> str:
+    tidy = posixpath.normpath(path)
+    return f"{tidy}/" if path.endswith("/") and tidy != "/" else tidy
 
 
 def with_absolute_paths(

@@ -17,6 +17,7 @@ from rocmrun.errors import (
     RateLimited,
     ReferenceInvalid,
     RegistryDenied,
+    RegistryUnavailable,
     RocmrunError,
 )
 
@@ -106,7 +107,11 @@ class Inquiry:
             return self._look_into(old, reference, facts=True)
         try:
             resolved = self.resolve(question.at or reference)
-        except (ImageGone, RegistryDenied):
+        except (ImageGone, RegistryDenied, RegistryUnavailable) as error:
+            # A registry that does not answer may still have the image; on this machine's own
+            # addresses ("localhost/…" is how local builds are named) there is then none.
+            if isinstance(error, RegistryUnavailable) and not reference.loopback:
+                raise
             local = self._local_pin(question, reference)
             if local is None:
                 raise

@@ -88,7 +88,9 @@ def load(ask: Ask) -> LoadedProfile:
     changed = override(
         loaded,
         replacing=command_line.replacing(options),
-        adding=command_line.adding(options, str(Path.cwd())),
+        adding=command_line.adding(
+            options, directory=str(ask.search.working_directory), home=ask.search.home
+        ),
     )
     return _with_command(changed, tuple(options.command)) if options.command else changed
 
@@ -271,7 +273,9 @@ def _image_ids(
 
 def _paths(loaded: LoadedProfile) -> Mapping[str, PathFacts]:
     sources = {mount.source for mount in loaded.profile.mounts if mount.type == "bind"}
-    return {source: read_path(source) for source in sorted(sources)}
+    # A slash at the end says in a profile that a directory is meant; a plan's mounts have none.
+    names = sources | {source.rstrip("/") or "/" for source in sources}
+    return {name: read_path(name) for name in sorted(names)}
 
 
 def _seccomp_files(loaded: LoadedProfile) -> Mapping[str, str]:

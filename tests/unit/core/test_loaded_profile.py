@@ -28,7 +28,7 @@ def mount(source: str, **keys: str) -> dict[str, Any]:
     [
         ("/srv/models", "/srv/models"),
         ("models", "/p/child/models"),
-        ("./models/", "/p/child/models"),
+        ("./models/", "/p/child/models/"),
         ("../models", "/p/models"),
         ("~", "/home/me"),
         ("~/models", "/home/me/models"),
