@@ -28,7 +28,7 @@ def absolute_path(text: str, *, directory: str, home: str | None) -> str:
         if not home:
             msg = f'"{text}" needs HOME, which is not set'
             raise ValueError(msg)
-        return _tidy(posixpath.join(home, rest))
+        return _tidy(posixpath.join(home, rest) if rest else home)
     if first.startswith("~"):
         msg = f'"{text}" is another user\'s home; write its path'
         raise ValueError(msg)
