@@ -413,6 +413,19 @@ def test_a_registry_that_does_not_answer_makes_no_image_local(places: LockPlaces
         lock(places, wants(places, X), registry=registry)
 
 
+def test_localhost_without_a_registry_names_what_is_built_here(places: LockPlaces) -> None:
+    """On this machine's own addresses, nobody who answers is nobody who has it."""
+    here = "localhost/team/x:1"
+    registry = FakeRegistry(
+        failures={here: RegistryUnavailable("refused")}, images={here: local_image()}
+    )
+
+    lock(places, wants(places, here), registry=registry)
+
+    (image,) = parse_lock(places.project.read_text(), "x").images
+    assert ("local", C) == (image.source, image.image_id)
+
+
 def test_a_local_image_for_another_platform_is_refused(places: LockPlaces) -> None:
     """As any other."""
     registry = FakeRegistry(images={X: local_image(architecture="arm64")})
