@@ -11,18 +11,17 @@ from pathlib import Path
 from rich.console import Console
 
 from rocmrun.console.plan import print_plan
-from rocmrun.core import command_line
 from rocmrun.core.caller import Caller
+from rocmrun.core.command_line import Options
 from rocmrun.core.draft import PlanRequest
 from rocmrun.core.host import DeviceNode, HostFacts, PathFacts
-from rocmrun.core.loaded_profile import override
 from rocmrun.core.plan import Plan
 from rocmrun.core.planner import make_plan
 from rocmrun.system.profile_search import ProfileDirectory, ProfileSearch, shipped_directory
 from rocmrun.system.sysfs import read_host
 from rocmrun.usecases.images import planned_image
 from rocmrun.usecases.locks import LockPlaces, find_pin
-from rocmrun.usecases.profiles import load_profile
+from rocmrun.usecases.prepare import Ask, load
 from scripts.docs.markdown import fenced
 from tests.hosts import FakeGpu, build_host
 
@@ -87,10 +86,8 @@ def _plan() -> Plan:
         working_directory=Path("/"),
         home=None,
     )
-    options = command_line.Options(volumes=(MODELS,))
-    loaded = override(
-        load_profile("prod-inference", search=search), adding=command_line.adding(options, "/")
-    )
+    options = Options(volumes=(MODELS,))
+    loaded = load(Ask(profile="prod-inference", search=search, options=options))
     places = LockPlaces.of(lockfile=None, environment={}, directory=Path("/nonexistent"))
     pin, _ = find_pin(loaded, places=places)
     models = PathFacts(path="/srv/models", kind="directory", real_path="/srv/models")
