@@ -11,7 +11,8 @@ RocmrunError
 │   ├── ReferenceInvalid      reference-invalid
 │   ├── MountSourceInvalid    mount-source
 │   ├── LockUnwritable        lock-unwritable
-│   └── ReportUnwritable      report-unwritable
+│   ├── ReportUnwritable      report-unwritable
+│   └── OutputUnwritable      output-unwritable
 ├── LockError             3   run `rocmrun lock`
 │   ├── LockMissing           lock-missing
 │   ├── LockStale             lock-stale
@@ -122,6 +123,12 @@ class ReportUnwritable(InputError):
     """The report file could not be written."""
 
     slug = "report-unwritable"
+
+
+class OutputUnwritable(InputError):
+    """The workload's output cannot be written to our stdout or stderr."""
+
+    slug = "output-unwritable"
 
 
 class LockError(RocmrunError):

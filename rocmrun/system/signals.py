@@ -15,26 +15,48 @@ FORWARDED = (
     signal.SIGCONT,
 )  # fmt: skip
 
+# What ends a run that has not reached its workload yet.
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 @contextlib.contextmanager
 def as_exceptions() -> Iterator[None]:
     """Raise Interrupted in the main thread for SIGINT, SIGTERM and SIGHUP, once: cleaning up is not interrupted."""
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
-        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for other in _ENDING:
             signal.signal(other, signal.SIG_IGN)
         msg = f"interrupted by {signal.Signals(number).name}; nothing is left running"
         raise Interrupted(msg, signal_number=number)
 
-    saved = {
-        number: signal.signal(number, interrupt)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    }
+    saved = {number: signal.signal(number, interrupt) for number in _ENDING}
     try:
         yield
     finally:
         for number, handler in saved.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def postponed() -> Iterator[None]:
+    """Let the block run to its end before SIGINT, SIGTERM or SIGHUP is acted on.
+
+    For calls to the engine that must not be cut in half: a container that is made, but whose id never
+    arrives, is one that nobody removes.
+    """
+    arrived: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        arrived.append(number)
+
+    saved = {number: signal.signal(number, note) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in saved.items():
+            signal.signal(number, handler)
+        if arrived:
+            signal.raise_signal(arrived[0])
 
 
 class SignalQueue:

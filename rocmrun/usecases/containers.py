@@ -10,6 +10,7 @@ from rocmrun.core.plan import Plan
 from rocmrun.core.run import PathStat
 from rocmrun.core.ungranted import ungranted
 from rocmrun.errors import CommandNotExecutable, CommandNotFound, ContainerMismatch, LimitDropped
+from rocmrun.system import signals
 from rocmrun.usecases.engine_protocol import Engine
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -61,17 +62,21 @@ def created(
     if extra:
         msg = f"the request would give rights that the plan does not grant: {', '.join(extra)}"
         raise AssertionError(msg)
-    answer = engine.create(request, name, plan.image.platform)
-    started = False
-    try:
+    with contextlib.ExitStack() as stack:
+        with signals.postponed():
+            answer = engine.create(request, name, plan.image.platform)
+            stack.callback(_remove, engine, answer.container_id)
         record = engine.inspect(answer.container_id)
         check_recorded(request, record)
         check_warnings(answer.warnings, on_warning)
         yield CreatedContainer(container_id=answer.container_id, name=name, record=record)
-        started = True
-    finally:
-        if not (keep and started):
-            engine.remove(answer.container_id)
+        if keep:
+            stack.pop_all()
+
+
+def _remove(engine: Engine, container_id: str) -> None:
+    with signals.postponed():
+        engine.remove(container_id)
 
 
 def check_recorded(request: Mapping[str, Any], record: Mapping[str, Any]) -> None:

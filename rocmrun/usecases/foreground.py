@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from rocmrun.errors import EngineFailed
+from rocmrun.errors import EngineFailed, OutputUnwritable
 from rocmrun.system import terminal
 from rocmrun.system.signals import SignalQueue
 from rocmrun.usecases.engine_protocol import Attachment, Engine
@@ -18,11 +18,16 @@ BROKEN_PIPE = 141
 RESIZE_TRIES = 20
 RESIZE_PAUSE_SECONDS = 0.05
 CHUNK = 65536
+ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
 
 
 @dataclass(slots=True)
 class Foreground:
-    """One attached run. Bytes pass through unchanged in both directions."""
+    """One attached run. Bytes pass through unchanged in both directions.
+
+    Attributes:
+        killed: Whether the user had the container killed.
+    """
 
     engine: Engine
     container_id: str
@@ -31,17 +36,23 @@ class Foreground:
     tty: bool
     say: Callable[[str], None]
     on_started: Callable[[], None]
+    killed: bool = field(init=False, default=False)
     _wake: int = field(init=False, default=-1)
     _code: int | Exception | None = field(init=False, default=None)
-    _broken: bool = field(init=False, default=False)
+    _lost: OSError | None = field(init=False, default=None)
+    _all_written: bool = field(init=False, default=False)
     _interrupts: int = field(init=False, default=0)
 
     def run(self, stop_timeout_seconds: int) -> int:
         """Start the container, relay until it ends and return its exit code.
 
         Returns 141 when nobody reads our stdout any more: the container is then stopped.
+
+        Raises:
+            OutputUnwritable: our stdout or stderr takes no more; the container was stopped.
         """
         woken, self._wake = os.pipe()
+        os.set_blocking(woken, False)
         queue = SignalQueue(window_size=self.tty)
         output = threading.Thread(target=self._copy_output, daemon=True)
         with contextlib.ExitStack() as stack:
@@ -56,14 +67,26 @@ class Foreground:
                 self._resize_until_it_takes()
             if self.stdin:
                 threading.Thread(target=self._copy_input, daemon=True).start()
-            while self._code is None and not self._broken:
+            while not self._finished():
                 for number in queue.wait(woken):
                     self._handle(number)
-            if self._broken:
-                self.engine.stop(self.container_id, stop_timeout_seconds)
-                return BROKEN_PIPE
-            output.join()
-            return self._result()
+                with contextlib.suppress(BlockingIOError):
+                    os.read(woken, CHUNK)
+            return self._result() if self._lost is None else self._stop(stop_timeout_seconds)
+
+    def _finished(self) -> bool:
+        return self._lost is not None or (self._code is not None and self._all_written)
+
+    def _stop(self, timeout_seconds: int) -> int:
+        """End a workload that talks to nobody."""
+        # Docker 20.10 neither stops nor removes a container while an attached client reads nothing.
+        self.attachment.close()
+        self.engine.stop(self.container_id, timeout_seconds)
+        if isinstance(self._lost, BrokenPipeError):
+            return BROKEN_PIPE
+        reason = self._lost.strerror if self._lost else ""
+        msg = f"the workload was stopped, because its output cannot be written: {reason}"
+        raise OutputUnwritable(msg)
 
     def _result(self) -> int:
         if isinstance(self._code, int):
@@ -82,9 +105,14 @@ class Foreground:
         if number == signal.SIGWINCH:
             self.engine.resize(self.container_id, *terminal.size())
             return
+        if self._code is not None and number in ENDING:
+            # The workload has ended, and whoever reads its output takes too long for the user.
+            self._all_written = True
+            return
         if number == signal.SIGINT:
             self._interrupts += 1
             if self._interrupts > 1:
+                self.killed = True
                 self.say("killing the container")
                 self.engine.kill(self.container_id, "SIGKILL")
                 return
@@ -103,12 +131,14 @@ class Foreground:
                 return
 
     def _copy_output(self) -> None:
-        try:
-            for stream, data in self.attachment.frames():
+        for stream, data in self.attachment.frames():
+            try:
                 _write_all(1 if stream == STDOUT else 2, data)
-        except BrokenPipeError:
-            self._broken = True
-            os.write(self._wake, b".")
+            except OSError as error:
+                self._lost = error
+                break
+        self._all_written = True
+        os.write(self._wake, b".")
 
     def _copy_input(self) -> None:
         descriptor = sys.__stdin__.fileno() if sys.__stdin__ else 0

@@ -13,6 +13,7 @@ from rocmrun.core.plan import Plan, Role
 from rocmrun.core.planner import cache_of
 from rocmrun.core.report import ProbeReport, RecordedError, RunRecord
 from rocmrun.core.rights import unequal_rights
+from rocmrun.core.text import human_size
 from rocmrun.core.voice import Voice
 from rocmrun.errors import (
     ContainerMismatch,
@@ -353,9 +354,19 @@ def _foreground(run: Run, container: CreatedContainer, release: Callable[[], Non
     )
     code = foreground.run(plan.stop_timeout_seconds)
     run.record = run.record.ended(ended_at=_now(), exit_code=code)
-    if code == KILLED and run.engine.state(container.container_id).oom_killed:
-        run.voice.warn("the kernel killed the workload: it reached the container's memory limit")
+    if code == KILLED and not foreground.killed:
+        run.voice.warn(_killed(plan, noticed=run.engine.state(container.container_id).oom_killed))
     return code
+
+
+def _killed(plan: Plan, *, noticed: bool) -> str:
+    """Say why a workload was killed; not every engine notices that the kernel did it (20.10 on cgroup v1)."""
+    if noticed:
+        return "the kernel killed the workload: it reached the container's memory limit"
+    limit = f" ({human_size(plan.memory_bytes)})" if plan.memory_bytes else ""
+    return (
+        f"the workload was killed; if nobody did it, it reached the container's memory limit{limit}"
+    )
 
 
 def _now() -> str:
