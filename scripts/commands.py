@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
@@ -48,6 +49,7 @@ def run(
         sink.write(f"$ {' '.join(argv)}\n".encode())
         sink.flush()
         begin = sink.tell()
+        started = time.monotonic()
         try:
             done = subprocess.run(
                 argv,
@@ -61,6 +63,7 @@ def run(
         except OSError as error:
             msg = f"cannot start {argv[0]}: {error.strerror}"
             raise SetupError(msg) from error
+        sink.write(f"({time.monotonic() - started:.1f} s)\n".encode())
     if done.returncode != 0:
         msg = f"{argv[0]} failed with {done.returncode}:\n{last_lines(log, begin)}\n(all of it: {log})"
         raise SetupError(msg)

@@ -15,13 +15,15 @@ from typing import IO
 from scripts import registry, rootfs, torch_wheel
 from scripts.commands import SetupError, find, output, run, say
 
-SCRIPTS = Path(__file__).parent
+COMPILER_DOCKERFILE = Path(__file__).with_name("compiler.Dockerfile")
+PROBE_DOCKERFILE = Path(__file__).parent.parent / "Dockerfile.probe"
 NAMESPACE = f"{registry.ADDRESS}/rocmrun"
 PYTHON = f"{NAMESPACE}/python:1"
 DEMO = f"{NAMESPACE}/demo:1"
 TINY = f"{NAMESPACE}/tiny:1"
 COMPILER = f"{NAMESPACE}/compiler:1"
-FOR_DEMO = (PYTHON, DEMO)
+BASE_OF = {DEMO: PYTHON, COMPILER: DEMO}
+FOR_DEMO = (DEMO,)
 FOR_TESTS = (PYTHON, DEMO, TINY, COMPILER)
 
 # Not io.rocmrun.*: containers inherit the labels of their image, and those mark rocmrun's own.
@@ -34,6 +36,9 @@ ASK_PYTHON = """
 import json, site, sys
 print(json.dumps({"version": "%d.%d" % sys.version_info[:2], "site": site.getsitepackages()[0]}))
 """
+# On a read-only root Python can never keep what it compiled, and `import torch` takes twice as long.
+# A file that is meant for a newer Python does not compile; it is not imported either.
+COMPILE_ALL = 'python3 -m compileall -q -j 0 "$1" || true'
 
 
 def ensure(references: tuple[str, ...], *, build: Path, log: Path) -> None:
@@ -42,14 +47,9 @@ def ensure(references: tuple[str, ...], *, build: Path, log: Path) -> None:
     Raises:
         SetupError: an image cannot be built or pushed.
     """
-    makers = {PYTHON: _make_python, DEMO: _make_demo, TINY: _make_tiny, COMPILER: _make_compiler}
     for reference in references:
-        recipe = recipe_of(reference)
-        if made_from(reference) != recipe:
-            started = time.monotonic()
-            folder = build / "images" / reference.rpartition("/")[2].replace(":", "-")
-            makers[reference](recipe, folder, log)
-            say(f"image: {reference} built in {time.monotonic() - started:.0f} s")
+        _make(reference, build=build, log=log)
+    for reference in references:
         _push(reference, log=log)
 
 
@@ -61,12 +61,12 @@ def missing(references: tuple[str, ...]) -> bool:
 def recipe_of(reference: str) -> str:
     """Return a short hash of everything that goes into an image."""
     python = (rootfs.suite(), *rootfs.PACKAGES)
-    demo = (*python, torch_wheel.TORCH, _text("demo.Dockerfile"))
+    demo = (*python, torch_wheel.TORCH, COMPILE_ALL)
     inputs = {
         PYTHON: python,
         DEMO: demo,
         TINY: ("busybox-static",),
-        COMPILER: (*demo, _text("compiler.Dockerfile")),
+        COMPILER: (*demo, COMPILER_DOCKERFILE.read_text(encoding="utf-8")),
     }
     return hashlib.sha256("\n".join(inputs[reference]).encode()).hexdigest()[:12]
 
@@ -81,84 +81,85 @@ def made_from(reference: str) -> str | None:
     return labels.get(RECIPE_LABEL)
 
 
-def _make_python(recipe: str, folder: Path, log: Path) -> None:
+def _make(reference: str, *, build: Path, log: Path) -> None:
+    recipe = recipe_of(reference)
+    if made_from(reference) == recipe:
+        return
+    if reference in BASE_OF:
+        _make(BASE_OF[reference], build=build, log=log)
+    makers = {PYTHON: _make_python, DEMO: _make_demo, TINY: _make_tiny, COMPILER: _make_compiler}
+    started = time.monotonic()
+    folder = build / "images" / reference.rpartition("/")[2].replace(":", "-")
+    makers[reference](folder, [f"LABEL {RECIPE_LABEL}={recipe}"], log)
+    say(f"image: {reference} built in {time.monotonic() - started:.0f} s")
+
+
+def _make_python(folder: Path, labels: list[str], log: Path) -> None:
     if os.geteuid() == 0 or find("mmdebstrap") is not None:
         say(f"image: {PYTHON}: installing Debian {rootfs.suite()} (a minute)")
         with rootfs.debian(folder, log=log) as tar:
-            _import(tar, PYTHON, recipe=recipe, command='["python3"]', log=log)
+            _import(tar, PYTHON, [f"ENV PATH={PATH}", 'CMD ["python3"]', *labels], log=log)
         return
     say(f"image: {PYTHON}: neither root nor mmdebstrap, so {PULLED_BASE} is pulled")
     try:
-        _build("../Dockerfile.probe", PYTHON, recipe=recipe, log=log, args={"BASE": PULLED_BASE})
+        _build(PROBE_DOCKERFILE, PYTHON, labels, base=PULLED_BASE, log=log)
     except SetupError as error:
         msg = f"no base for the demo image: {error}"
-        raise SetupError(
-            msg, hint="sudo make demo  # or: sudo apt-get install mmdebstrap"
-        ) from error
+        hint = "sudo make demo  # or: sudo apt-get install mmdebstrap"
+        raise SetupError(msg, hint=hint) from error
 
 
-def _make_demo(recipe: str, folder: Path, log: Path) -> None:
+def _make_demo(folder: Path, labels: list[str], log: Path) -> None:
+    """Copy torch into a container of the base, let its own Python compile it, and commit that."""
     asked = output(["docker", "run", "--rm", "--network=none", PYTHON, "python3", "-c", ASK_PYTHON])
     python = json.loads(asked)
     rmtree(folder, ignore_errors=True)
     torch_wheel.install(folder / "site", python=python["version"], log=log)
-    args = {"BASE": PYTHON, "SITE_PACKAGES": python["site"]}
-    _build(
-        "demo.Dockerfile", DEMO, recipe=recipe, log=log, args=args, context=folder, network="none"
-    )
-    rmtree(folder)
+    command = ["sh", "-c", COMPILE_ALL, "compile", python["site"]]
+    container = output(["docker", "create", "--network=none", PYTHON, *command])
+    try:
+        run(["docker", "cp", f"{folder}/site/.", f"{container}:{python['site']}"], log=log)
+        run(["docker", "start", "--attach", container], log=log)
+        changes = _changes(['CMD ["python3"]', *labels])
+        run(["docker", "commit", *changes, container, DEMO], log=log)
+    finally:
+        output(["docker", "rm", "--force", container])
+        rmtree(folder)
 
 
-def _make_compiler(recipe: str, _folder: Path, log: Path) -> None:
-    _build("compiler.Dockerfile", COMPILER, recipe=recipe, log=log, args={"BASE": DEMO})
+def _make_compiler(_folder: Path, labels: list[str], log: Path) -> None:
+    _build(COMPILER_DOCKERFILE, COMPILER, labels, base=DEMO, log=log)
 
 
-def _make_tiny(recipe: str, folder: Path, log: Path) -> None:
+def _make_tiny(folder: Path, labels: list[str], log: Path) -> None:
     with rootfs.busybox(folder, log=log) as tar:
-        _import(tar, TINY, recipe=recipe, command='["sh"]', log=log)
+        _import(tar, TINY, [f"ENV PATH={PATH}", 'CMD ["sh"]', *labels], log=log)
 
 
-def _import(tar: IO[bytes], reference: str, *, recipe: str, command: str, log: Path) -> None:
-    changes = (f"ENV PATH={PATH}", f"CMD {command}", f"LABEL {RECIPE_LABEL}={recipe}")
-    words = [word for change in changes for word in ("--change", change)]
-    run(["docker", "import", *words, "-", reference], log=log, stdin=tar)
+def _import(tar: IO[bytes], reference: str, changes: list[str], *, log: Path) -> None:
+    run(["docker", "import", *_changes(changes), "-", reference], log=log, stdin=tar)
 
 
-def _build(
-    dockerfile: str,
-    reference: str,
-    *,
-    recipe: str,
-    args: dict[str, str],
-    log: Path,
-    context: Path | None = None,
-    network: str = "host",  # the engine's default bridge may be absent, or lead nowhere
-) -> None:
-    """Build with whichever builder the client has; without a context nothing is sent but the file."""
-    words = ["docker", "build", "--force-rm", "--network", network, "--tag", reference]
-    words += ["--label", f"{RECIPE_LABEL}={recipe}"]
-    build_args = [f"{name}={value}" for name, value in args.items()]
-    build_args += [name for name in PROXIES if name in os.environ]
-    words += [word for arg in build_args for word in ("--build-arg", arg)]
-    path = SCRIPTS / dockerfile
-    if context is not None:
-        run([*words, "--file", str(path), str(context)], log=log)
-        return
-    with path.open("rb") as stdin:
+def _changes(instructions: list[str]) -> list[str]:
+    return [word for instruction in instructions for word in ("--change", instruction)]
+
+
+def _build(dockerfile: Path, reference: str, labels: list[str], *, base: str, log: Path) -> None:
+    """Build with whichever builder the client has; nothing but the file is sent to it."""
+    # The host's network: the engine's default bridge may be absent, or lead nowhere.
+    words = ["docker", "build", "--force-rm", "--network=host", "--tag", reference]
+    words += [f"--label={label.removeprefix('LABEL ')}" for label in labels]
+    words += ["--build-arg", f"BASE={base}"]
+    words += [f"--build-arg={name}" for name in PROXIES if name in os.environ]
+    with dockerfile.open("rb") as stdin:
         run([*words, "-"], log=log, stdin=stdin)
 
 
 def _push(reference: str, *, log: Path) -> None:
-    repository, _, tag = reference.removeprefix(f"{registry.ADDRESS}/").rpartition(":")
-    have = registry.digest(repository, tag)
     (image,) = json.loads(output(["docker", "image", "inspect", reference]))
     ours = {name.partition("@")[2] for name in image["RepoDigests"]}
-    if have in ours:
+    if registry.digest(reference) in ours:
         say(f"image: {reference} is in the registry")
         return
     run(["docker", "push", "--quiet", reference], log=log)
     say(f"image: {reference} pushed")
-
-
-def _text(dockerfile: str) -> str:
-    return (SCRIPTS / dockerfile).read_text(encoding="utf-8")

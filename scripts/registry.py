@@ -72,8 +72,9 @@ def answers(port: int = PORT) -> bool:
         return False
 
 
-def digest(repository: str, tag: str) -> str | None:
-    """Return the digest that the registry at ADDRESS has for a tag."""
+def digest(reference: str) -> str | None:
+    """Return the digest that the registry has for one of its own references (ADDRESS/NAME:TAG)."""
+    repository, _, tag = reference.removeprefix(f"{ADDRESS}/").rpartition(":")
     url = f"http://{ADDRESS}/v2/{repository}/manifests/{tag}"
     try:
         with _open(url, Accept=MANIFESTS) as response:

@@ -65,7 +65,12 @@ def show_demo() -> int:
     """Run the ordinary commands, each shown as a user would type it; the lock is the demo's own."""
     folder = BUILD / "demo"
     folder.mkdir(parents=True, exist_ok=True)
-    lockfile = str((folder / "rocmrun.lock").relative_to(ROOT))
+    lock = folder / "rocmrun.lock"
+    if lock.exists() and (registry.digest(images.DEMO) or "") not in lock.read_text(
+        encoding="utf-8"
+    ):
+        lock.unlink()  # the image was built anew since, and no two builds have the same digest
+    lockfile = str(lock.relative_to(ROOT))
     rocmrun = Path(sys.executable).with_name("rocmrun")
     for verb in ("lock", "plan", "launch"):
         words = [verb, "demo", "--lockfile", lockfile]

@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -39,6 +40,7 @@ def install(site: Path, *, python: str, log: Path) -> None:
     pip = [*_pip(python), "--target", str(site)]
     allow_cuda = os.environ.get(ALLOW_CUDA) == "1"
     run([*pip, "--no-compile", *wanted(pip, log=log, allow_cuda=allow_cuda)], log=log)
+    rmtree(site / "torch/test", ignore_errors=True)  # PyTorch's own test programs, 80 MB
 
 
 def wanted(pip: Sequence[str], *, log: Path, allow_cuda: bool) -> list[str]:

@@ -84,12 +84,11 @@ def rocmrun(workspace: Workspace) -> Rocmrun:
 
 
 def _built(engine: docker.DockerClient, reference: str) -> str:
-    repository, _, tag = reference.removeprefix(f"{registry.ADDRESS}/").rpartition(":")
     try:
         engine.images.get(reference)
     except ImageNotFound:
         _unavailable(f"{reference} is not in the engine: make test builds it")
-    if registry.digest(repository, tag) is None:
+    if registry.digest(reference) is None:
         _unavailable(f"{reference} is not in the registry: make test pushes it")
     return reference
 
