@@ -18,7 +18,7 @@ _SOCKETS = (
 )  # fmt: skip
 _WHOLE = ("/proc", "/sys", "/dev")
 _RAW_DEVICES = re.compile(
-    r"/dev/(mem|kmem|port|[shv]d[a-z]|xvd[a-z]|nvme\d|ng\d|mmcblk\d|pmem\d|nbd\d|rbd\d|zram\d|dm-|loop|md\d"
+    r"/dev/((mem|kmem|port)$|[shv]d[a-z]|xvd[a-z]|nvme\d|ng\d|mmcblk\d|pmem\d|nbd\d|rbd\d|zram\d|dm-|loop|md\d"
     r"|mapper/|disk/|block/|bsg/|sg\d|sr\d|mtd)"
 )
 _USER_RUNTIME = re.compile(r"(/var)?/run/user(/\d+)?")
@@ -54,13 +54,6 @@ def _mount_refusals(
         why = next(
             (reason for name in sorted(names) if (reason := _why_not(name, mount, engine))), None
         )
-        if (
-            why is None
-            and facts is not None
-            and facts.kind == "socket"
-            and _SOCKET_NAME.search(mount.source)
-        ):
-            why = "is an engine's socket, which is root on this host"
         if why:
             refusals.append(
                 f"mount {mount.source} → {mount.target}: {why}; mount only the directory that the job reads"

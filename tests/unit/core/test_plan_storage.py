@@ -55,9 +55,7 @@ def test_a_source_that_cannot_be_mounted_is_refused(kind: str, source: str, said
     with pytest.raises(MountSourceInvalid) as caught:
         plan({"mounts": [{**MODELS, "source": source}]}, paths=path(kind, source))
 
-    assert (
-        caught.value.details == (f"{source} → /models: {said}",) or said in caught.value.details[0]
-    )
+    assert caught.value.details == (f"{source} → /models: {said}",)
     assert caught.value.message == "a mount's source cannot be used"
 
 

@@ -1,0 +1,175 @@
+"""What is refused whatever the profile says, and that what jobs need is not."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rocmrun.core.host import PathFacts
+from rocmrun.core.plan import Plan, PlannedDevice, PlannedMount
+from rocmrun.core.policy import HOST_CAPABILITIES, check_policy
+from rocmrun.errors import PlanRefused
+from tests.builders import ENGINE, granted, host, node, plan, privileges
+
+
+def mounting(source: str, *, read_only: bool = True, kind: Any = "bind") -> Plan:
+    mount = PlannedMount(target="/x", source=source, read_only=read_only, kind=kind)
+    return plan().with_changes(mounts=(mount,))
+
+
+def refusals(
+    job: Plan, *, engine: Any = ENGINE, paths: dict[str, PathFacts] | None = None
+) -> tuple[str, ...]:
+    try:
+        check_policy(job, engine, paths or {})
+    except PlanRefused as error:
+        return error.details
+    return ()
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("/", "is the whole host"),
+        ("/etc", "is the host's configuration"),
+        ("/proc", "is inside /proc"),
+        ("/proc/sys/kernel", "is inside /proc"),
+        ("/sys", "is inside /sys"),
+        ("/sys/class/kfd", "is inside /sys"),
+        ("/dev", "is inside /dev"),
+        ("/dev/shm", "is inside /dev"),
+        ("/var/run/docker.sock", "reaches /var/run/docker.sock"),
+        ("/run/docker.sock", "reaches /run/docker.sock"),
+        ("/run", "reaches /run/docker.sock"),
+        ("/var", "reaches /var/run/docker.sock"),
+        ("/run/containerd/containerd.sock", "reaches /run/containerd"),
+        ("/run/containerd", "reaches /run/containerd"),
+        ("/run/podman/podman.sock", "reaches /run/podman"),
+        ("/home/me/.docker/run/docker.sock", "is an engine's socket"),
+        ("/home/me/containerd-debug.sock", "is an engine's socket"),
+        ("/run/user/1000", "sockets of a user's own engine"),
+        ("/run/user", "sockets of a user's own engine"),
+        ("/var/run/user/1000", "sockets of a user's own engine"),
+        ("/var/lib/docker", "the engine's own files (/var/lib/docker)"),
+        ("/var/lib/docker/volumes/x/_data", "the engine's own files (/var/lib/docker)"),
+        ("/var/lib", "the engine's own files (/var/lib/docker)"),
+    ],
+)
+def test_a_mount_that_is_the_host_is_refused_even_read_only(source: str, said: str) -> None:
+    (found,) = refusals(mounting(source))
+
+    assert found.startswith(f"mount {source} → /x: ")
+    assert said in found
+    assert "mount only the directory that the job reads" in found
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["/srv/models", "/etc/ssl/certs", "/home/me", "/var/log", "/data/proc", "/devices", "/run/lock",
+     "/home/me/my.sock", "/run/user/1000/job", "/opt/docker"],
+)  # fmt: skip
+def test_an_ordinary_directory_is_not_refused(source: str) -> None:
+    assert refusals(mounting(source)) == ()
+
+
+def test_configuration_may_be_read_and_not_written() -> None:
+    (found,) = refusals(mounting("/etc/ssl", read_only=False))
+
+    assert "the host's configuration" in found
+    assert refusals(mounting("/srv", read_only=False)) == ()
+
+
+def test_a_symbolic_link_is_judged_by_where_it_leads() -> None:
+    facts = PathFacts(path="/srv/x", kind="directory", real_path="/etc")
+
+    (found,) = refusals(mounting("/srv/x"), paths={"/srv/x": facts})
+
+    assert "mount /srv/x → /x: is the host's configuration" in found
+
+
+def test_a_path_that_does_not_resolve_is_judged_by_its_name() -> None:
+    facts = PathFacts(path="/etc", kind="missing")
+
+    assert refusals(mounting("/etc"), paths={"/etc": facts})
+
+
+def test_an_engines_socket_is_known_by_its_name() -> None:
+    """A link named otherwise leads to one."""
+    link = PathFacts(path="/srv/s", kind="socket", real_path="/srv/podman-api.sock")
+
+    assert "engine's socket" in refusals(mounting("/srv/s"), paths={"/srv/s": link})[0]
+
+
+def test_the_socket_that_the_engine_answers_on_is_refused() -> None:
+    engine = replace(ENGINE, address="unix:///srv/engine/api")
+
+    assert "reaches /srv/engine/api" in refusals(mounting("/srv/engine"), engine=engine)[0]
+    assert refusals(mounting("/srv/engine")) == ()
+    assert refusals(mounting("/srv"), engine=replace(ENGINE, address="tcp://localhost:1")) == ()
+
+
+def test_without_an_engine_its_directory_is_unknown() -> None:
+    assert refusals(mounting("/var/lib/docker"), engine=None) == ()
+    assert refusals(mounting("/var/lib/docker"), engine=replace(ENGINE, root_directory=None)) == ()
+
+
+def test_a_volume_is_not_a_path() -> None:
+    assert refusals(mounting("etc", kind="volume")) == ()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/dev/mem", "/dev/kmem", "/dev/port", "/dev/sda", "/dev/sdb1", "/dev/vda", "/dev/xvda1",
+     "/dev/nvme0n1", "/dev/ng0n1", "/dev/dm-0", "/dev/loop0", "/dev/loop-control", "/dev/md0",
+     "/dev/mapper/root", "/dev/disk/by-id/x", "/dev/sg0", "/dev/mmcblk0", "/dev/dri",
+     "/dev/infiniband/*"],
+)  # fmt: skip
+def test_a_device_that_is_the_host_is_refused(path: str) -> None:
+    job = plan().with_changes(devices=(PlannedDevice(path=path, host_path=path),))
+
+    (found,) = refusals(job)
+
+    assert found.startswith(f"device {path}: ")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/dev/kfd", "/dev/dri/renderD128", "/dev/dri/card0", "/dev/infiniband/uverbs0", "/dev/kvm",
+     "/dev/nvidia0", "/dev/fuse", "/dev/memory-hotplug"],
+)  # fmt: skip
+def test_an_ordinary_device_is_not_refused(path: str) -> None:
+    job = plan().with_changes(devices=(PlannedDevice(path=path, host_path=path),))
+
+    assert refusals(job) == ()
+
+
+@pytest.mark.parametrize("name", sorted(HOST_CAPABILITIES))
+def test_a_capability_that_is_the_host_is_refused_for_root_alone(name: str) -> None:
+    with pytest.raises(PlanRefused) as caught:
+        plan(privileges(f"cap:{name}", "user:root"))
+
+    assert caught.value.details[0].startswith(f"capability {name} together with root")
+    assert f"cap:{name}" in granted(plan(privileges(f"cap:{name}")))
+
+
+def test_root_may_have_other_capabilities() -> None:
+    assert plan(privileges("cap:SYS_PTRACE", "user:root")).cap_add == ("SYS_PTRACE",)
+
+
+def test_everything_that_is_refused_is_named_at_once() -> None:
+    disk = node("/dev/sda", gid=6)
+    tables = {
+        "mounts": [{"source": "/", "target": "/host"}],
+        **privileges("device:/dev/sda:rw", "cap:SYS_ADMIN", "user:root"),
+    }
+
+    with pytest.raises(PlanRefused) as caught:
+        plan(tables, host=host(1, devices=(disk,)))
+
+    assert caught.value.message == "profile job asks for what rocmrun never grants"
+    assert [detail.split()[0] for detail in caught.value.details] == [
+        "mount",
+        "device",
+        "capability",
+    ]
+    assert caught.value.exit_code == 10
