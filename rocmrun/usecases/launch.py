@@ -278,13 +278,12 @@ def raise_if_failed(report: ProbeReport) -> None:
     """Refuse to start work after a probe that did not pass."""
     if report.usable:
         return
-    details = [f"{check.label}: {check.reason}" for check in report.failures]
-    if not details:
-        details = list(report.stderr_tail[-5:])
+    # Failed checks were told as they came; a probe that got to none has only its last words.
+    details = () if report.failures else report.stderr_tail[-5:]
     msg = f"the probe failed: {report.reason}"
     raise ProbeFailed(
         msg,
-        details=tuple(details),
+        details=details,
         hint="nothing was started; see every check with `rocmrun probe`",
     )
 
