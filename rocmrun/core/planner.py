@@ -6,6 +6,7 @@ from rocmrun import __version__
 from rocmrun.core import baseline
 from rocmrun.core.draft import Draft, PlanRequest
 from rocmrun.core.host import Gpu
+from rocmrun.core.image_user import numeric_ids
 from rocmrun.core.plan import Plan, PlannedMount, PlannedPort, ProbeSettings
 from rocmrun.core.plan_devices import (
     choose_gpus,
@@ -91,10 +92,19 @@ def make_plan(request: PlanRequest) -> Plan:
         tty=request.tty,
         labels=_labels(request),
     )
+    _note_support(draft)
     check_policy(plan, request.engine, request.paths)
     return plan.with_changes(
         grants=tuple(sorted(draft.grants)), left_out=left_out(plan), notes=tuple(draft.notes)
     )
+
+
+def _note_support(draft: Draft) -> None:
+    """Say that nobody has looked: unknown does not block, and it is not silence either."""
+    if draft.request.profile.support.policy == "require":
+        draft.note(
+            'support = "require": this version does not consult AMD\'s support matrix, so the verdict is unknown'
+        )
 
 
 def _user(draft: Draft) -> tuple[int, int]:
@@ -107,7 +117,7 @@ def _user(draft: Draft) -> tuple[int, int]:
     wanted = request.profile.container.user
     if wanted == "caller":
         return request.caller.container_ids
-    uid, gid = _image_user(request) if wanted == "image" else _numbers(wanted)
+    uid, gid = _image_user(request) if wanted == "image" else map(int, wanted.split(":"))
     if uid == 0:
         who = "the image's USER is root" if wanted == "image" else f'user = "{wanted}" is root'
         msg = f"{who}, which the profile does not grant"
@@ -122,11 +132,6 @@ def _user(draft: Draft) -> tuple[int, int]:
     return uid, gid
 
 
-def _numbers(text: str) -> tuple[int, int]:
-    uid, _, gid = text.partition(":")
-    return int(uid), int(gid or uid)
-
-
 def _image_user(request: PlanRequest) -> tuple[int, int]:
     if request.image_ids is not None:
         return request.image_ids
@@ -134,7 +139,7 @@ def _image_user(request: PlanRequest) -> tuple[int, int]:
     if not text:
         return 0, 0
     # A name is looked up by the use case, which can read the image; offline it stays unknown.
-    return _numbers(text) if text.replace(":", "").isdigit() else request.caller.container_ids
+    return numeric_ids(text) or request.caller.container_ids
 
 
 def _memory(draft: Draft) -> int | None:
