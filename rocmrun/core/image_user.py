@@ -1,6 +1,16 @@
 """What a USER that an image gives by name stands for. Pure: the files' text comes from the caller."""
 
+import re
+
 from rocmrun.errors import PlanRefused
+
+_NUMBERS = re.compile(r"([0-9]+)(?::([0-9]+))?")
+
+
+def numeric_ids(user: str) -> tuple[int, int] | None:
+    """Return the ids of a USER that is numbers, "uid" or "uid:gid"; None when it names somebody."""
+    match = _NUMBERS.fullmatch(user)
+    return (int(match[1]), int(match[2] or match[1])) if match else None
 
 
 def look_up_user(user: str, passwd: str, group: str) -> tuple[int, int]:
@@ -13,12 +23,12 @@ def look_up_user(user: str, passwd: str, group: str) -> tuple[int, int]:
     entry = next((fields for fields in _entries(passwd, 4) if name in (fields[0], fields[2])), None)
     if entry is not None:
         uid, gid = int(entry[2]), int(entry[3])
-    elif name.isdigit():
+    elif _is_number(name):
         uid, gid = int(name), 0
     else:
         msg = f'the image\'s USER is "{user}", which its /etc/passwd does not know'
         raise PlanRefused(msg, hint='write numbers: [container] user = "1000:1000"')
-    if group_name.isdigit():
+    if _is_number(group_name):
         gid = int(group_name)
     elif group_name:
         found = next((fields for fields in _entries(group, 3) if fields[0] == group_name), None)
@@ -35,5 +45,9 @@ def _entries(text: str, numbers_up_to: int) -> list[list[str]]:
     return [
         row
         for row in rows
-        if len(row) >= numbers_up_to and all(field.isdigit() for field in row[2:numbers_up_to])
+        if len(row) >= numbers_up_to and all(map(_is_number, row[2:numbers_up_to]))
     ]
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()

@@ -12,7 +12,7 @@ from rocmrun.core.engine_check import check_engine
 from rocmrun.core.grants import ParsedGrant, parse_grant
 from rocmrun.core.host import EngineFacts, HostFacts, PathFacts
 from rocmrun.core.image import ImageFacts
-from rocmrun.core.image_user import look_up_user
+from rocmrun.core.image_user import look_up_user, numeric_ids
 from rocmrun.core.loaded_profile import LoadedProfile, override
 from rocmrun.core.lock import PinnedImage
 from rocmrun.core.plan import Plan, PlannedImage
@@ -254,7 +254,7 @@ def _image_ids(
         or not image.user
     ):
         return None
-    if image.user.replace(":", "").isdigit():
+    if numeric_ids(image.user) is not None:
         return None
     request = {
         "Image": image.image_id,
