@@ -9,7 +9,7 @@ from rocmrun.core.draft import Draft
 from rocmrun.core.host import DeviceNode, Gpu
 from rocmrun.core.plan import PlannedDevice, PlannedGpu
 from rocmrun.core.selection import select_gpus
-from rocmrun.errors import DevicePermission, DevicesMissing, EngineUnsuitable, GpuSelection
+from rocmrun.errors import DevicePermission, DevicesMissing, EngineUnsuitable, GpuSelection, UsageError
 
 NOT_MAPPED = 65534
 UDEV_RULE = 'KERNEL=="kfd", GROUP="render", MODE="0660"'
@@ -18,6 +18,9 @@ UDEV_RULE = 'KERNEL=="kfd", GROUP="render", MODE="0660"'
 def choose_gpus(draft: Draft) -> tuple[Gpu, ...]:
     """Return the GPUs that the profile selects on this host."""
     request = draft.request
+    if request.profile.gpus.inject == "cdi":
+        msg = f"profile {request.name}: gpus.inject = \"cdi\" is not available in this version"
+        raise UsageError(msg, hint='leave it out, or write inject = "nodes"')
     selectors = [str(selector) for selector in request.profile.gpus.select]
     if selectors == ["none"]:
         if request.narrow:

@@ -8,7 +8,7 @@ from rocmrun.core.host import EngineFacts, PathFacts
 from rocmrun.core.plan import Plan, PlannedDevice, PlannedMount
 from rocmrun.errors import PlanRefused
 
-# Never with root: each of them is the host (privileges.md of the project's docs names the escapes).
+# Never with root: each of them is the host (docs/grants.md names the escapes).
 HOST_CAPABILITIES = frozenset({"SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO", "BPF"})
 
 _SOCKETS = (
