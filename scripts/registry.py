@@ -54,7 +54,9 @@ def stop(*, state: Path) -> None:
     if stopped is not None:
         say(f"registry: stopped (pid {stopped.pid})")
     elif container.exists():
-        output(["docker", "rm", "--force", container.read_text(encoding="utf-8").strip()])
+        output(
+            ["docker", "rm", "--force", "--volumes", container.read_text(encoding="utf-8").strip()]
+        )
         container.unlink()
         say("registry: its container was removed")
     else:

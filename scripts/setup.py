@@ -85,7 +85,7 @@ def take_down() -> int:
     """Stop what `bring_up` started, registry first; images and caches stay."""
     registry.stop(state=STATE)
     engine.stop(state=STATE, logs=LOGS)
-    say("kept: images in the engine, the registry's storage and logs in build/, .venv")
+    say("kept: the images in the engine, build/ and .venv")
     return 0
 
 
