@@ -67,8 +67,8 @@ def created(
             answer = engine.create(request, name, plan.image.platform)
             stack.callback(_remove, engine, answer.container_id)
         record = engine.inspect(answer.container_id)
-        check_recorded(request, record)
         check_warnings(answer.warnings, on_warning)
+        check_recorded(request, record, warnings=answer.warnings)
         yield CreatedContainer(container_id=answer.container_id, name=name, record=record)
         if keep:
             stack.pop_all()
@@ -79,9 +79,19 @@ def _remove(engine: Engine, container_id: str) -> None:
         engine.remove(container_id)
 
 
-def check_recorded(request: Mapping[str, Any], record: Mapping[str, Any]) -> None:
-    """Refuse a container that the engine recorded with more rights than were asked for."""
-    found = weaker(request, record)
+def check_recorded(
+    request: Mapping[str, Any], record: Mapping[str, Any], *, warnings: tuple[str, ...] = ()
+) -> None:
+    """Refuse a container that the engine recorded with more rights than were asked for.
+
+    A kernel that counts no swap keeps the memory limit alone; the engine's warning says so, and it was shown.
+    """
+    without_swap = any(_is_about_swap(warning) for warning in warnings)
+    found = [
+        difference
+        for difference in weaker(request, record)
+        if not (without_swap and difference.field == "HostConfig.MemorySwap")
+    ]
     if not found:
         return
     ulimits = [difference for difference in found if difference.field == "HostConfig.Ulimits"]
@@ -107,15 +117,17 @@ def check_warnings(warnings: tuple[str, ...], on_warning: Callable[[str], None])
     """Show what the engine warned about; a limit that was dropped is not a warning but a refusal."""
     dropped = []
     for warning in warnings:
-        if any(text in warning for text in _DROPPED) and not any(
-            text in warning for text in _SWAP_ONLY
-        ):
+        if any(text in warning for text in _DROPPED) and not _is_about_swap(warning):
             dropped.append(warning)
         else:
             on_warning(f"engine: {warning}")
     if dropped:
         msg = "the engine cannot keep a limit that the plan sets"
         raise LimitDropped(msg, details=tuple(dropped))
+
+
+def _is_about_swap(warning: str) -> bool:
+    return any(text in warning for text in _SWAP_ONLY)
 
 
 def check_command(engine: Engine, container: CreatedContainer, plan: Plan) -> None:
@@ -125,11 +137,10 @@ def check_command(engine: Engine, container: CreatedContainer, plan: Plan) -> No
         CommandNotFound: there is no such file (127).
         CommandNotExecutable: it is a directory or has no execute bit (126).
     """
-    path, arguments = container.record.get("Path") or "", container.record.get("Args") or []
+    path = container.record.get("Path") or ""
     if not path:
         msg = f"image {plan.image.ref} has neither ENTRYPOINT nor CMD, and the profile names no command"
         raise CommandNotFound(msg, hint=f"rocmrun launch {plan.profile} -- COMMAND")
-    del arguments
     stat = _find(engine, container, path)
     if stat is None:
         msg = f"{path}: not found in {plan.image.ref}"

@@ -1,16 +1,22 @@
 """Have exactly the locked image on this machine: by digest, by id, or by a pull that is verified."""
 
+import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from rocmrun.core.image import ImageFacts
+from rocmrun.core.image_user import look_up_user
 from rocmrun.core.lock import PinnedImage
 from rocmrun.core.plan import PlannedImage
 from rocmrun.core.run import PullEvent
 from rocmrun.core.text import short_digest
 from rocmrun.errors import DigestMismatch, ImageGone, PlatformMismatch
+from rocmrun.system import signals
+from rocmrun.system.caller import process_label
 from rocmrun.usecases.engine_protocol import Engine
 
 KEEP_REPOSITORY = "rocmrun/locked"
+LOAD_HINT = "leave out --pull never, or `docker load` it"
 
 
 def find_image(engine: Engine, pin: PinnedImage) -> ImageFacts | None:
@@ -26,7 +32,7 @@ def find_image(engine: Engine, pin: PinnedImage) -> ImageFacts | None:
             kept = engine.image(keep_tag(pin.digest))
             found = kept if kept is not None and kept.image_id == pin.image_id else None
     if found is not None:
-        check_platform(found, pin)
+        check_platform(found, pin.ref, pin.platform)
     return found
 
 
@@ -60,6 +66,71 @@ def ensure_image(
     return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnlockedImage:
+    """An image that no lock pins: whatever its tag names."""
+
+    ref: str
+    platform: str
+
+    def planned(self, found: ImageFacts | None) -> PlannedImage:
+        """Return the image as a plan names it."""
+        image_id = found.image_id if found else None
+        return PlannedImage(ref=self.ref, platform=self.platform, image_id=image_id)
+
+
+def ensure_unlocked(
+    engine: Engine,
+    image: UnlockedImage,
+    *,
+    pull: bool,
+    on_pull: Callable[[], Callable[[PullEvent], None]],
+) -> ImageFacts:
+    """Return what the tag names on this machine, pulled if it is absent.
+
+    Raises:
+        ImageGone: absent, and not to be pulled; or pulled and still not here.
+        PlatformMismatch: it is for another platform.
+    """
+    found = engine.image(image.ref)
+    if found is None and not pull:
+        msg = f"{image.ref} is not on this machine, and --pull never forbids fetching it"
+        raise ImageGone(msg, hint=LOAD_HINT)
+    if found is None:
+        on_event = on_pull()
+        for event in engine.pull(image.ref, image.platform):
+            on_event(event)
+        found = engine.image(image.ref)
+    if found is None:
+        msg = f"pulled {image.ref}, but the engine has nothing of that name"
+        raise ImageGone(msg)
+    check_platform(found, image.ref, image.platform)
+    return found
+
+
+def ids_of_user(engine: Engine, image: ImageFacts, platform: str) -> tuple[int, int]:
+    """Return the ids of a USER that *image* gives by name, read in a container that is never started.
+
+    Raises:
+        PlanRefused: the image's own files do not know the name.
+    """
+    request = {
+        "Image": image.image_id,
+        "Entrypoint": ["/"],
+        "Labels": {"io.rocmrun.role": "look", "io.rocmrun.controller": process_label()},
+        "HostConfig": {"NetworkMode": "none", "CapDrop": ["ALL"], "ReadonlyRootfs": True},
+    }
+    with contextlib.ExitStack() as stack:
+        with signals.postponed():
+            container = engine.create(request, "", platform).container_id
+            stack.callback(engine.remove, container)
+        passwd, group = (
+            (engine.read_file(container, path) or b"").decode(errors="replace")
+            for path in ("/etc/passwd", "/etc/group")
+        )
+    return look_up_user(image.user, passwd, group)
+
+
 def _pull(engine: Engine, pin: PinnedImage, on_event: Callable[[PullEvent], None]) -> ImageFacts:
     for event in engine.pull(pin.pull_reference, pin.platform):
         on_event(event)
@@ -68,16 +139,16 @@ def _pull(engine: Engine, pin: PinnedImage, on_event: Callable[[PullEvent], None
         arrived = ", ".join(found.repo_digests) if found else "nothing under that digest"
         msg = f"pulled {pin.pull_reference}, but the engine has {arrived}"
         raise DigestMismatch(msg, hint="remove the image and launch again")
-    check_platform(found, pin)
+    check_platform(found, pin.ref, pin.platform)
     return found
 
 
-def check_platform(found: ImageFacts, pin: PinnedImage) -> None:
+def check_platform(found: ImageFacts, ref: str, platform: str) -> None:
     """Refuse an image for another platform: a single manifest is pulled whatever platform is asked for."""
-    os, _, rest = pin.platform.partition("/")
+    os, _, rest = platform.partition("/")
     architecture = rest.partition("/")[0]
     if (found.os, found.architecture) != (os, architecture):
-        msg = f"{pin.ref} is {found.os}/{found.architecture} here, the lock says {pin.platform}"
+        msg = f"{ref} is {found.os}/{found.architecture} here, and {platform} is asked for"
         raise PlatformMismatch(
             msg, hint="remove that image, or lock another platform: rocmrun lock --platform"
         )
@@ -91,7 +162,7 @@ def _absent(pin: PinnedImage) -> ImageGone:
         )
     return ImageGone(
         f"{pin.ref} ({short_digest(pin.digest or '')}) is not on this machine, and --pull never forbids fetching it",
-        hint="leave out --pull never, or `docker load` it",
+        hint=LOAD_HINT,
     )
 
 

@@ -12,20 +12,27 @@ from rocmrun.core.engine_check import check_engine
 from rocmrun.core.grants import ParsedGrant, parse_grant
 from rocmrun.core.host import EngineFacts, HostFacts, PathFacts
 from rocmrun.core.image import ImageFacts
-from rocmrun.core.image_user import look_up_user, numeric_ids
+from rocmrun.core.image_user import numeric_ids
 from rocmrun.core.loaded_profile import LoadedProfile, override
 from rocmrun.core.lock import PinnedImage
 from rocmrun.core.plan import Plan, PlannedImage
 from rocmrun.core.planner import make_plan
 from rocmrun.core.reference import parse_reference
 from rocmrun.core.run import PullEvent
-from rocmrun.errors import EngineUnsuitable, InputError, LockMissing, ProfileInvalid
+from rocmrun.errors import EngineUnsuitable, LockMissing, ProfileInvalid
 from rocmrun.system.caller import read_caller
 from rocmrun.system.files import read_text
 from rocmrun.system.profile_search import ProfileSearch
 from rocmrun.system.sysfs import read_host, read_path
 from rocmrun.usecases.engine_protocol import Engine
-from rocmrun.usecases.images import ensure_image, find_image, planned_image
+from rocmrun.usecases.images import (
+    UnlockedImage,
+    ensure_image,
+    ensure_unlocked,
+    find_image,
+    ids_of_user,
+    planned_image,
+)
 from rocmrun.usecases.locks import find_pin
 from rocmrun.usecases.profiles import load_profile
 
@@ -139,7 +146,7 @@ def prepare(
         engine=facts,
         caller=read_caller(),
         paths=_paths(loaded),
-        seccomp_files=_seccomp_files(loaded),
+        seccomp_files=_seccomp_files(ask, loaded),
         narrow=ask.narrow,
         interactive=ask.interactive,
         tty=ask.tty,
@@ -176,7 +183,7 @@ def _engine_notes(
 def _read_host(ask: Ask, loaded: LoadedProfile) -> HostFacts:
     profile = loaded.profile
     globs = [device.path for device in profile.devices]
-    globs += [grant.value for grant in _grants(loaded) if grant.kind == "device"]
+    globs += [grant.value for grant in _grants(ask, loaded) if grant.kind == "device"]
     return read_host(ask.host_root, device_globs=globs)
 
 
@@ -205,18 +212,13 @@ def _image(
     fetch: bool,
     on_pull: Callable[[], Callable[[PullEvent], None]],
 ) -> tuple[ImageFacts | None, PlannedImage]:
-    profile_image = loaded.profile.image
     if pin is None:
-        reference = parse_reference(profile_image.ref or "").canonical
+        reference = parse_reference(loaded.profile.image.ref or "").canonical
+        unlocked = UnlockedImage(ref=reference, platform=loaded.profile.image.platform)
         found = engine.image(reference) if engine else None
-        if found is None and fetch and engine:
-            found = _pull_unlocked(
-                engine, reference, profile_image.platform, on_pull(), pull=ask.pull
-            )
-        image_id = found.image_id if found else None
-        return found, PlannedImage(
-            ref=reference, platform=profile_image.platform, image_id=image_id
-        )
+        if fetch and engine:
+            found = ensure_unlocked(engine, unlocked, pull=ask.pull, on_pull=on_pull)
+        return found, unlocked.planned(found)
     if engine is None:
         return None, planned_image(pin, None)
     found = (
@@ -227,48 +229,14 @@ def _image(
     return found, planned_image(pin, found)
 
 
-def _pull_unlocked(
-    engine: Engine,
-    reference: str,
-    platform: str,
-    on_event: Callable[[PullEvent], None],
-    *,
-    pull: bool,
-) -> ImageFacts | None:
-    if not pull:
-        msg = f"{reference} is not on this machine, and --pull never forbids fetching it"
-        raise InputError(msg)
-    for event in engine.pull(reference, platform):
-        on_event(event)
-    return engine.image(reference)
-
-
 def _image_ids(
     loaded: LoadedProfile, engine: Engine | None, image: ImageFacts | None
 ) -> tuple[int, int] | None:
-    """Look a USER that the image gives by name up in the image's own passwd file."""
-    if (
-        loaded.profile.container.user != "image"
-        or image is None
-        or engine is None
-        or not image.user
-    ):
+    """Return whom the image names as its USER, where the profile wants that user and it is a name."""
+    wanted = loaded.profile.container.user == "image" and image is not None and image.user
+    if not wanted or image is None or engine is None or numeric_ids(image.user) is not None:
         return None
-    if numeric_ids(image.user) is not None:
-        return None
-    request = {
-        "Image": image.image_id,
-        "Entrypoint": ["/"],
-        "Labels": {"io.rocmrun.role": "look"},
-        "HostConfig": {"NetworkMode": "none", "CapDrop": ["ALL"], "ReadonlyRootfs": True},
-    }
-    container = engine.create(request, "", loaded.profile.image.platform).container_id
-    try:
-        passwd = engine.read_file(container, "/etc/passwd") or b""
-        group = engine.read_file(container, "/etc/group") or b""
-    finally:
-        engine.remove(container)
-    return look_up_user(image.user, passwd.decode(errors="replace"), group.decode(errors="replace"))
+    return ids_of_user(engine, image, loaded.profile.image.platform)
 
 
 def _paths(loaded: LoadedProfile) -> Mapping[str, PathFacts]:
@@ -278,19 +246,16 @@ def _paths(loaded: LoadedProfile) -> Mapping[str, PathFacts]:
     return {name: read_path(name) for name in sorted(names)}
 
 
-def _seccomp_files(loaded: LoadedProfile) -> Mapping[str, str]:
-    names = {
-        grant.value for grant in _grants(loaded) if grant.kind == "seccomp" and "/" in grant.value
-    }
+def _seccomp_files(ask: Ask, loaded: LoadedProfile) -> Mapping[str, str]:
+    names = {grant.value for grant in _grants(ask, loaded) if grant.is_seccomp_file}
     return {name: _compact_json(name) for name in sorted(names)}
 
 
-def _grants(loaded: LoadedProfile) -> list[ParsedGrant]:
+def _grants(ask: Ask, loaded: LoadedProfile) -> list[ParsedGrant]:
+    """Return what the profile asks for; [debug] only where it applies."""
     profile = loaded.profile
-    return [
-        *(entry.parsed for entry in profile.privileges),
-        *(parse_grant(text) for text in profile.debug.privileges),
-    ]
+    debug = profile.debug.privileges if ask.debug else ()
+    return [*(entry.parsed for entry in profile.privileges), *map(parse_grant, debug)]
 
 
 def _compact_json(name: str) -> str:
