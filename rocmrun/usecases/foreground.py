@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import signal
 import sys
 import threading
@@ -79,7 +80,7 @@ class Foreground:
 
     def _stop(self, timeout_seconds: int) -> int:
         """End a workload that talks to nobody."""
-        # Docker 20.10 neither stops nor removes a container while an attached client reads nothing.
+        # Docker 20.10 sees no end of a container while an attached client reads nothing.
         self.attachment.close()
         self.engine.stop(self.container_id, timeout_seconds)
         if isinstance(self._lost, BrokenPipeError):
@@ -112,12 +113,19 @@ class Foreground:
         if number == signal.SIGINT:
             self._interrupts += 1
             if self._interrupts > 1:
-                self.killed = True
-                self.say("killing the container")
-                self.engine.kill(self.container_id, "SIGKILL")
+                self._kill()
                 return
             self.say("sent SIGINT to the container; press Ctrl-C again to kill it")
         self.engine.kill(self.container_id, number.name)
+
+    def _kill(self) -> None:
+        self.killed = True
+        self.say("killing the container")
+        if not _takes_output():
+            # Docker 20.10 sees no end of a container while an attached client reads nothing.
+            self.attachment.close()
+            self._all_written = True
+        self.engine.kill(self.container_id, "SIGKILL")
 
     def _resize_until_it_takes(self) -> None:
         """The engine ignores the size at creation and refuses one before the terminal exists."""
@@ -146,6 +154,11 @@ class Foreground:
             while data := os.read(descriptor, CHUNK):
                 self.attachment.send(data)
             self.attachment.end_input()
+
+
+def _takes_output() -> bool:
+    """Return whether a write to stdout or stderr would not wait for its reader."""
+    return select.select([], [1, 2], [], 0)[1] == [1, 2]
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
