@@ -96,15 +96,13 @@ def command(  # noqa: PLR0913  # one parameter an option
 
     from rocmrun.usecases.engines import connect_early
 
-    engine = connect_early()
+    connect = connect_early()
     from rocmrun.console.voice import voice
-    from rocmrun.usecases.launch import LaunchRequest, check_request, launch
-    from rocmrun.usecases.prepare import load
+    from rocmrun.usecases.launch import launch
+    from rocmrun.usecases.run import LaunchRequest
 
-    asked = ask(unlocked=unlocked, pull=pull == "missing")
     request = LaunchRequest(
-        ask=asked,
-        loaded=load(asked),
+        ask=ask(unlocked=unlocked, pull=pull == "missing"),
         name=name,
         probe=not no_probe,
         level=probe_level,
@@ -114,6 +112,4 @@ def command(  # noqa: PLR0913  # one parameter an option
         wait_seconds=wait_seconds,
         report=report,
     )
-    # Before the engine is waited for: options that contradict each other need none.
-    check_request(request)
-    return launch(request, engine=engine(), voice=voice())
+    return launch(request, connect=connect, voice=voice())

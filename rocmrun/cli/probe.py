@@ -76,24 +76,21 @@ def command(
     """
     from rocmrun.usecases.engines import connect_early
 
-    engine = connect_early()
+    connect = connect_early()
     from rocmrun.console.output import emit_json, out
     from rocmrun.console.probe import print_report, report_as_json
     from rocmrun.console.voice import voice
-    from rocmrun.usecases.launch import LaunchRequest, check_request, probe
-    from rocmrun.usecases.prepare import load
+    from rocmrun.usecases.launch import probe
+    from rocmrun.usecases.run import LaunchRequest
 
-    asked = ask(unlocked=unlocked, pull=pull == "missing")
     request = LaunchRequest(
-        ask=asked,
-        loaded=load(asked),
+        ask=ask(unlocked=unlocked, pull=pull == "missing"),
         level=level,
         share=share,
         wait_seconds=wait_seconds,
         report=report,
     )
-    check_request(request)
-    record = probe(request, engine=engine(), voice=voice())
+    record = probe(request, connect=connect, voice=voice())
     if as_json:
         emit_json(report_as_json(record))
     else:

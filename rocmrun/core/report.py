@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from rocmrun.core.host import EngineFacts, Gpu, HostFacts
 from rocmrun.core.plan import Plan
+from rocmrun.errors import RocmrunError
 
 SCHEMA_VERSION = 1
 
@@ -188,6 +189,32 @@ class RecordedError(_Record):
     code: int
     message: str
     hint: str | None = None
+    details: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, error: RocmrunError) -> "RecordedError":
+        """Return *error* as it is kept: the code is its class's, whatever `launch` ends with."""
+        return cls(
+            slug=error.slug,
+            code=error.exit_code,
+            message=error.message,
+            hint=error.hint,
+            details=error.details,
+        )
+
+
+class RefusedRun(_Record):
+    """A launch that ended before there was a plan: what `--report FILE` writes then.
+
+    Attributes:
+        profile: As the command line named it.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    profile: str
+    error: RecordedError
+    started_at: str
+    ended_at: str
 
 
 class RunRecord(_Record):

@@ -1,154 +1,75 @@
 """Launch: the main job, as the list of steps that it is."""
 
 import contextlib
-import secrets
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
 from rocmrun.core.create_request import create_request
-from rocmrun.core.loaded_profile import LoadedProfile
-from rocmrun.core.plan import Plan, Role
+from rocmrun.core.plan import Plan
 from rocmrun.core.planner import cache_of
-from rocmrun.core.report import ProbeReport, RecordedError, RunRecord
+from rocmrun.core.report import ProbeReport, RunRecord
 from rocmrun.core.rights import unequal_rights
 from rocmrun.core.text import human_size
 from rocmrun.core.voice import Voice
-from rocmrun.errors import (
-    ContainerMismatch,
-    PlanRefused,
-    ProbeFailed,
-    ReportUnwritable,
-    RocmrunError,
-    UsageError,
-)
+from rocmrun.errors import ContainerMismatch, PlanRefused, ProbeFailed, UsageError
 from rocmrun.system import signals
 from rocmrun.system.cache_directories import make_cache_directory
-from rocmrun.system.caller import process_label, read_caller, values_of
-from rocmrun.system.files import write_atomic
+from rocmrun.system.caller import read_caller, values_of
 from rocmrun.system.sysfs import read_host
 from rocmrun.usecases.containers import CreatedContainer, check_command, created
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.foreground import Foreground
-from rocmrun.usecases.gpu_guard import MINORS_LABEL, gpus_reserved
-from rocmrun.usecases.prepare import Ask, Prepared, prepare
+from rocmrun.usecases.gpu_guard import gpus_reserved
+from rocmrun.usecases.prepare import Prepared, load, prepare
 from rocmrun.usecases.proofs import earlier_proof, keep_proof
 from rocmrun.usecases.proving import Proof, prove
+from rocmrun.usecases.run import LaunchRequest, Run
+from rocmrun.usecases.run_report import check_report_path, now, refusal_reported
 
 KILLED = 137
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchRequest:
-    """What the command line asks of a launch.
-
-    Attributes:
-        ask: What to plan.
-        loaded: The profile that *ask* names, where it was read already.
-        name: The container's name; None for one made up.
-        probe: Whether to prove the GPUs first.
-        level: Probe level; None for the profile's.
-        detach: Leave the workload running and return.
-        keep: Leave the ended container in place.
-        share: Take GPUs that others use.
-        wait_seconds: How long to wait for GPUs in use.
-        report: Where the record of the run goes.
-    """
-
-    ask: Ask
-    loaded: LoadedProfile | None = None
-    name: str | None = None
-    probe: bool = True
-    level: str | None = None
-    detach: bool = False
-    keep: bool = False
-    share: bool = False
-    wait_seconds: float = 0
-    report: Path | None = None
-
-
-@dataclass(slots=True)
-class Run:
-    """One launch on its way."""
-
-    engine: Engine
-    request: LaunchRequest
-    prepared: Prepared
-    voice: Voice
-    record: RunRecord
-    run_id: str = field(default_factory=lambda: secrets.token_hex(4))
-
-    @property
-    def plan(self) -> Plan:
-        """What is launched."""
-        return self.prepared.plan
-
-    def labels(self, role: Role) -> dict[str, str]:
-        """Return what lets others find, and `clean` judge, this run's containers."""
-        labels = {
-            "io.rocmrun.run": self.run_id,
-            "io.rocmrun.role": role,
-            "io.rocmrun.plan": self.plan.hash,
-            "io.rocmrun.controller": ""
-            if self.request.detach and role == "workload"
-            else process_label(),
-        }
-        if self.request.keep and role == "workload":
-            labels["io.rocmrun.keep"] = "1"
-        if self.plan.gpus:
-            labels[MINORS_LABEL] = ",".join(str(minor) for minor in self.plan.render_minors)
-        return labels
-
-    def container_name(self, role: Role) -> str:
-        """Return a name that people recognise."""
-        if role == "workload" and self.request.name:
-            return self.request.name
-        suffix = "-probe" if role == "probe" else ""
-        return f"rocmrun-{self.plan.profile}-{self.run_id}{suffix}"
-
-
-def launch(request: LaunchRequest, *, engine: Engine, voice: Voice) -> int:
+def launch(request: LaunchRequest, *, connect: Callable[[], Engine], voice: Voice) -> int:
     """Start what *request* asks for and return the exit code: the workload's own, or 0 when detached.
 
     Raises:
         RocmrunError: whatever went wrong before the workload ran; nothing is left behind then.
     """
-    check_request(request)
     with signals.as_exceptions():
-        prepared = prepare(
-            request.ask, engine, fetch=True, on_pull=voice.on_pull, loaded=request.loaded
-        )
-        announce(prepared, voice)
-        record = RunRecord.begin(prepared.plan, prepared.host, prepared.engine, started_at=_now())
-        run = Run(engine=engine, request=request, prepared=prepared, voice=voice, record=record)
-        with reported(run):
-            make_cache(prepared.plan)
+        run = begin(request, connect, voice)
+        with run.reported():
+            make_cache(run.plan)
             with _reserved(run) as release:
                 proof = prove_first(run)
                 return run_workload(run, proof, release)
 
 
-def probe(request: LaunchRequest, *, engine: Engine, voice: Voice) -> RunRecord:
+def probe(request: LaunchRequest, *, connect: Callable[[], Engine], voice: Voice) -> RunRecord:
     """Prove the GPUs of *request*'s plan, always afresh, and return the record; a failed probe is a result.
 
     Raises:
         RocmrunError: the probe could not be run.
     """
-    check_request(request)
     with signals.as_exceptions():
-        prepared = prepare(
-            request.ask, engine, fetch=True, on_pull=voice.on_pull, loaded=request.loaded
-        )
-        announce(prepared, voice)
-        record = RunRecord.begin(prepared.plan, prepared.host, prepared.engine, started_at=_now())
-        run = Run(engine=engine, request=request, prepared=prepared, voice=voice, record=record)
-        with reported(run):
-            make_cache(prepared.plan)
+        run = begin(request, connect, voice)
+        with run.reported():
+            make_cache(run.plan)
             with _reserved(run):
-                _prove(run, request.level or prepared.plan.probe.level)
-            run.record = run.record.ended(ended_at=_now())
+                _prove(run, request.level or run.plan.probe.level)
+            run.record = run.record.ended(ended_at=now())
     return run.record
+
+
+def begin(request: LaunchRequest, connect: Callable[[], Engine], voice: Voice) -> Run:
+    """Read everything and make the plan; profile and options are judged before an engine is waited for."""
+    check_report_path(request.report)
+    with refusal_reported(request.report, request.ask.profile):
+        check_request(request)
+        loaded = load(request.ask)
+        engine = connect()
+        prepared = prepare(request.ask, engine, fetch=True, on_pull=voice.on_pull, loaded=loaded)
+    announce(prepared, voice)
+    record = RunRecord.begin(prepared.plan, prepared.host, prepared.engine, started_at=now())
+    return Run(engine=engine, request=request, prepared=prepared, voice=voice, record=record)
 
 
 def check_request(request: LaunchRequest) -> None:
@@ -162,25 +83,6 @@ def check_request(request: LaunchRequest) -> None:
     if request.ask.unlocked and read_caller().in_ci:
         msg = "--unlocked is refused where CI is set: what runs there must be a reviewed digest"
         raise PlanRefused(msg, hint="commit a lock: rocmrun lock")
-    if request.report is not None:
-        _check_report_path(request.report)
-
-
-def _check_report_path(path: Path) -> None:
-    if path.is_dir() or not path.parent.is_dir():
-        msg = (
-            f"cannot write the report: {path} is a directory"
-            if path.is_dir()
-            else f"cannot write the report: {path.parent} is no directory"
-        )
-        raise ReportUnwritable(msg)
-    # Tried before the run, not after it: a day's work should not end in a lost record.
-    try:
-        with path.open("a"):
-            pass
-    except OSError as error:
-        msg = f"cannot write the report {path}: {error.strerror}"
-        raise ReportUnwritable(msg) from error
 
 
 def announce(prepared: Prepared, voice: Voice) -> None:
@@ -205,23 +107,6 @@ def make_cache(plan: Plan) -> None:
     cache = cache_of(plan)
     if cache is not None:
         make_cache_directory(cache.source, read_caller().cache_root, plan.uid, plan.gid)
-
-
-@contextlib.contextmanager
-def reported(run: Run) -> Iterator[None]:
-    """Write the report, whether the block ends well or not."""
-    try:
-        yield
-    except RocmrunError as error:
-        recorded = RecordedError(
-            slug=error.slug, code=error.exit_code, message=error.message, hint=error.hint
-        )
-        run.record = run.record.ended(ended_at=_now(), error=recorded)
-        raise
-    finally:
-        if run.request.report is not None:
-            text = run.record.model_dump_json(indent=2) + "\n"
-            write_atomic(run.request.report, text, error=ReportUnwritable)
 
 
 def prove_first(run: Run) -> Mapping[str, object] | None:
@@ -333,7 +218,7 @@ def check_same_rights(proof: Mapping[str, object], container: CreatedContainer) 
 def _detached(run: Run, container: CreatedContainer) -> int:
     run.engine.start(container.container_id)
     run.voice.say(f"started {container.name}; stop it with: docker stop {container.name}")
-    run.record = run.record.ended(ended_at=_now())
+    run.record = run.record.ended(ended_at=now())
     run.voice.result(container.name)
     return 0
 
@@ -352,7 +237,7 @@ def _foreground(run: Run, container: CreatedContainer, release: Callable[[], Non
         on_started=release,
     )
     code = foreground.run(plan.stop_timeout_seconds)
-    run.record = run.record.ended(ended_at=_now(), exit_code=code)
+    run.record = run.record.ended(ended_at=now(), exit_code=code)
     if code == KILLED and not foreground.killed:
         run.voice.warn(_killed(plan, noticed=run.engine.state(container.container_id).oom_killed))
     return code
@@ -366,7 +251,3 @@ def _killed(plan: Plan, *, noticed: bool) -> str:
     return (
         f"the workload was killed; if nobody did it, it reached the container's memory limit{limit}"
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,95 @@
+"""One launch on its way: what was asked, what was planned, and what is known of it by now."""
+
+import contextlib
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rocmrun.core.plan import Plan, Role
+from rocmrun.core.report import RecordedError, RunRecord
+from rocmrun.core.voice import Voice
+from rocmrun.errors import RocmrunError
+from rocmrun.system.caller import process_label
+from rocmrun.usecases.engine_protocol import Engine
+from rocmrun.usecases.gpu_guard import MINORS_LABEL
+from rocmrun.usecases.prepare import Ask, Prepared
+from rocmrun.usecases.run_report import now, write_report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchRequest:
+    """What the command line asks of a launch.
+
+    Attributes:
+        ask: What to plan.
+        name: The container's name; None for one made up.
+        probe: Whether to prove the GPUs first.
+        level: Probe level; None for the profile's.
+        detach: Leave the workload running and return.
+        keep: Leave the ended container in place.
+        share: Take GPUs that others use.
+        wait_seconds: How long to wait for GPUs in use.
+        report: Where the record of the run goes.
+    """
+
+    ask: Ask
+    name: str | None = None
+    probe: bool = True
+    level: str | None = None
+    detach: bool = False
+    keep: bool = False
+    share: bool = False
+    wait_seconds: float = 0
+    report: Path | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    """One launch on its way."""
+
+    engine: Engine
+    request: LaunchRequest
+    prepared: Prepared
+    voice: Voice
+    record: RunRecord
+    run_id: str = field(default_factory=lambda: secrets.token_hex(4))
+
+    @property
+    def plan(self) -> Plan:
+        """What is launched."""
+        return self.prepared.plan
+
+    @contextlib.contextmanager
+    def reported(self) -> Iterator[None]:
+        """Write the report when the block ends, however it ends."""
+        try:
+            yield
+        except RocmrunError as error:
+            self.record = self.record.ended(ended_at=now(), error=RecordedError.of(error))
+            raise
+        finally:
+            write_report(self.request.report, self.record)
+
+    def labels(self, role: Role) -> dict[str, str]:
+        """Return what lets others find, and `clean` judge, this run's containers."""
+        labels = {
+            "io.rocmrun.run": self.run_id,
+            "io.rocmrun.role": role,
+            "io.rocmrun.plan": self.plan.hash,
+            "io.rocmrun.controller": ""
+            if self.request.detach and role == "workload"
+            else process_label(),
+        }
+        if self.request.keep and role == "workload":
+            labels["io.rocmrun.keep"] = "1"
+        if self.plan.gpus:
+            labels[MINORS_LABEL] = ",".join(str(minor) for minor in self.plan.render_minors)
+        return labels
+
+    def container_name(self, role: Role) -> str:
+        """Return a name that people recognise."""
+        if role == "workload" and self.request.name:
+            return self.request.name
+        suffix = "-probe" if role == "probe" else ""
+        return f"rocmrun-{self.plan.profile}-{self.run_id}{suffix}"

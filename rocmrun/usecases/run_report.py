@@ -1,0 +1,67 @@
+"""The record of a run on its way into --report FILE: written in the end, whatever the end is."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from rocmrun.core.report import RecordedError, RefusedRun
+from rocmrun.errors import ReportUnwritable, RocmrunError
+from rocmrun.system.files import write_atomic
+
+
+def check_report_path(path: Path | None) -> None:
+    """Refuse a path that no report can be written to: a day's work should not end in a lost record.
+
+    Raises:
+        ReportUnwritable: with the reason.
+    """
+    if path is None:
+        return
+    directory = path.resolve().parent
+    problem = (
+        f"{path} is a directory"
+        if path.is_dir()
+        else None
+        if directory.is_dir()
+        else f"{directory} is no directory"
+    )
+    try:
+        if problem is None:
+            with tempfile.TemporaryFile(dir=directory):
+                return
+    except OSError as error:
+        problem = f"{directory}: {error.strerror}"
+    msg = f"cannot write the report: {problem}"
+    raise ReportUnwritable(msg)
+
+
+@contextlib.contextmanager
+def refusal_reported(path: Path | None, profile: str) -> Iterator[None]:
+    """Report what goes wrong before there is a plan; when nothing does, others write the report."""
+    started_at = now()
+    try:
+        yield
+    except RocmrunError as error:
+        refused = RefusedRun(
+            profile=profile,
+            error=RecordedError.of(error),
+            started_at=started_at,
+            ended_at=now(),
+        )
+        write_report(path, refused)
+        raise
+
+
+def now() -> str:
+    """Return the time as records hold it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def write_report(path: Path | None, record: BaseModel) -> None:
+    """Write *record* to the report file, where one is wanted."""
+    if path is not None:
+        write_atomic(path, record.model_dump_json(indent=2) + "\n", error=ReportUnwritable)
