@@ -36,6 +36,9 @@ from rocmrun.errors import (
 
 frames_iter: Any = _frames_iter
 MINIMUM_API = (1, 41)
+_LINK_LOOP = (
+    "too many links"  # github.com/moby/sys, symlink: what following a loop of links ends with
+)
 CALL_TIMEOUT_SECONDS = 60
 
 
@@ -151,7 +154,9 @@ class DockerEngine:
         api = self._api
         with _translated(f"resolve {reference}", registry=reference):
             response = api.get(
-                api._url("/distribution/{0}/json", reference),  # inspect_distribution has no timeout
+                api._url(
+                    "/distribution/{0}/json", reference
+                ),  # inspect_distribution has no timeout
                 headers=_auth_headers(api, reference),
                 timeout=timeout_seconds,
             )
@@ -223,15 +228,18 @@ class DockerEngine:
     def path_stat(self, container_id: str, path: str) -> PathStat | None:
         """Look *path* up in a container that need not run; None when it is not there."""
         api = self._api
+        url = api._url("/containers/{0}/archive", container_id)
+        how: dict[str, Any] = {"params": {"path": path}, "timeout": CALL_TIMEOUT_SECONDS}
         with _translated(f"look up {path} in the image"):
-            response = api.head(
-                api._url("/containers/{0}/archive", container_id),  # get_archive would send the file
-                params={"path": path},
-                timeout=CALL_TIMEOUT_SECONDS,
-            )
+            response = api.head(url, **how)  # get_archive would send the file
             if response.status_code == requests.codes.not_found:
                 return None
-            api._raise_for_status(response)
+            if not response.ok:
+                # The answer to HEAD has no body to say why.
+                with api.get(url, stream=True, **how) as reason:
+                    if _LINK_LOOP in reason.text:
+                        return None
+                    api._raise_for_status(reason)
         header = response.headers["X-Docker-Container-Path-Stat"]
         stat = json.loads(base64.b64decode(header))
         return PathStat(mode=stat["mode"], link_target=stat.get("linkTarget") or "")
