@@ -15,6 +15,8 @@ import pytest
 from docker.errors import DockerException, ImageNotFound
 
 from scripts import images, registry
+from tests.docker.inside import workspace_at
+from tests.docker.jobs import Jobs
 from tests.workspace import Rocmrun, Workspace, left_behind
 
 HERE = Path(__file__).parent
@@ -81,6 +83,26 @@ def workspace(
 def rocmrun(workspace: Workspace) -> Rocmrun:
     """The installed command, run in the workspace."""
     return workspace.rocmrun
+
+
+@pytest.fixture(scope="session")
+def locked_jobs(
+    demo_image: str,
+    python_image: str,
+    tiny_image: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Jobs:
+    """Locked profiles that ask for nothing."""
+    workspace = workspace_at(tmp_path_factory.mktemp("jobs"))
+    return Jobs.locked(workspace, tiny=tiny_image, python=python_image, demo=demo_image)
+
+
+@pytest.fixture
+def jobs(engine: docker.DockerClient, locked_jobs: Jobs) -> Iterator[Jobs]:
+    """Locked profiles that ask for nothing; afterwards none of their containers may be left."""
+    yield locked_jobs
+    left = left_behind(engine, locked_jobs.workspace)
+    assert left == [], f"left behind in the engine: {', '.join(left)}"
 
 
 def _built(engine: docker.DockerClient, reference: str) -> str:
