@@ -39,7 +39,7 @@ gpu: dev ## tests that need a real GPU and an engine that already runs
 
 .PHONY: check
 check: dev lint ## format, lint, types, import rules, shell, spelling, docs; needs no engine
-	$(if $(wildcard tests/docs),$(BIN)/pytest -q tests/docs)
+	$(BIN)/pytest -q tests/docs
 
 .PHONY: docs
 docs: dev ## write the generated parts of README.md and docs/ anew
@@ -53,7 +53,6 @@ lint: dev
 	$(BIN)/lint-imports
 	$(BIN)/shellcheck $(SHELL_SCRIPTS)
 	$(BIN)/codespell
-	$(BIN)/cog --check $(DOCS)
 
 .PHONY: runtime
 runtime:
