@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rocmrun.errors import GpuBusy
+from rocmrun.errors import GpuBusy, HostNotReady
 
 DIRECTORY = Path("/run/lock/rocmrun")
 PAUSE_SECONDS = 0.2
@@ -23,6 +23,7 @@ def held(
 
     Raises:
         GpuBusy: another launch holds one for longer than *wait_seconds*.
+        HostNotReady: there can be no lock file.
     """
     deadline = time.monotonic() + wait_seconds
     with contextlib.ExitStack() as stack:
@@ -51,12 +52,18 @@ def now() -> float:
 
 
 def _open(directory: Path, minor: int) -> int:
-    with contextlib.suppress(FileExistsError):
-        directory.mkdir(parents=True)
-        directory.chmod(SHARED_DIRECTORY)
     path = directory / f"renderD{minor}.lock"
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags, SHARED_FILE)
+    try:
+        with contextlib.suppress(FileExistsError):
+            directory.mkdir(parents=True)
+            directory.chmod(SHARED_DIRECTORY)
+        descriptor = os.open(path, flags, SHARED_FILE)
+    except OSError as error:
+        msg = f"cannot make the lock file {path}: {error.strerror}"
+        raise HostNotReady(
+            msg, hint="start without keeping the GPUs to this run: --share"
+        ) from error
     with contextlib.suppress(PermissionError):
         os.fchmod(
             descriptor, SHARED_FILE

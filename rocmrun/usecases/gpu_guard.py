@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from rocmrun.core.host import HostFacts
 from rocmrun.core.plan import Plan
@@ -20,6 +21,7 @@ def gpus_reserved(
     exclusive: bool,
     wait_seconds: float,
     read_host: Callable[[], HostFacts],
+    lock_directory: Path = gpu_locks.DIRECTORY,
 ) -> Iterator[Callable[[], None]]:
     """Hold the plan's GPUs until the block calls what it is given; labels of running containers hold them afterwards.
 
@@ -31,7 +33,10 @@ def gpus_reserved(
         return
     deadline = gpu_locks.now() + wait_seconds
     with contextlib.ExitStack() as stack:
-        stack.enter_context(gpu_locks.held(plan.render_minors, wait_seconds=wait_seconds))
+        held = gpu_locks.held(
+            plan.render_minors, wait_seconds=wait_seconds, directory=lock_directory
+        )
+        stack.enter_context(held)
         while found := users(plan, engine, read_host()):
             if gpu_locks.now() >= deadline:
                 msg = "a selected GPU is in use"

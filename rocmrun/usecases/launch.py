@@ -156,6 +156,7 @@ def _reserved(run: Run) -> contextlib.AbstractContextManager[Callable[[], None]]
         exclusive=run.prepared.loaded.profile.gpus.exclusive and not request.share,
         wait_seconds=request.wait_seconds,
         read_host=lambda: read_host(request.ask.host_root),
+        lock_directory=request.lock_directory,
     )
 
 

@@ -10,6 +10,7 @@ from rocmrun.core.plan import Plan, Role
 from rocmrun.core.report import RecordedError, RunRecord
 from rocmrun.core.voice import Voice
 from rocmrun.errors import RocmrunError
+from rocmrun.system import gpu_locks
 from rocmrun.system.caller import process_label
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.gpu_guard import MINORS_LABEL
@@ -31,6 +32,7 @@ class LaunchRequest:
         share: Take GPUs that others use.
         wait_seconds: How long to wait for GPUs in use.
         report: Where the record of the run goes.
+        lock_directory: Where the lock files of GPUs are: one place for every user of the host.
     """
 
     ask: Ask
@@ -42,6 +44,7 @@ class LaunchRequest:
     share: bool = False
     wait_seconds: float = 0
     report: Path | None = None
+    lock_directory: Path = gpu_locks.DIRECTORY
 
 
 @dataclass(slots=True)
