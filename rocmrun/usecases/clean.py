@@ -8,7 +8,10 @@ from rocmrun.usecases.engine_protocol import Engine
 
 ROLE_LABEL = "io.rocmrun.role"
 CONTROLLER_LABEL = "io.rocmrun.controller"
+DETACHED_LABEL = "io.rocmrun.detached"
 KEEP_LABEL = "io.rocmrun.keep"
+# Between two tries of a restart policy a container is "restarting".
+ALIVE = frozenset({"running", "paused", "restarting", "removing"})
 
 
 def clean(
@@ -31,15 +34,15 @@ def clean(
 
 
 def _why_stray(container: dict[str, Any], runs: Callable[[str], bool]) -> str | None:
-    labels = container["Labels"]
-    controller = labels.get(CONTROLLER_LABEL, "")
-    running = container.get("State") == "running"
-    if controller and runs(controller):
+    labels, state = container["Labels"], container.get("State")
+    if runs(labels.get(CONTROLLER_LABEL, "")):
+        # Looked after, or being started at this moment.
         return None
-    if not controller:
-        # Detached: it is on its own while it runs, and its log stays readable until it is removed.
-        return None if running or labels.get(KEEP_LABEL) else "a detached workload that has ended"
-    if labels.get(KEEP_LABEL) and not running:
+    alive = state in ALIVE
+    if labels.get(DETACHED_LABEL) and state != "created":
+        # On its own while it runs; afterwards its log stays readable until it is removed.
+        return None if alive or labels.get(KEEP_LABEL) else "a detached workload that has ended"
+    if labels.get(KEEP_LABEL) and state == "exited":
         return None
-    state = "still running" if running else "left behind"
-    return f"{labels[ROLE_LABEL]} of a rocmrun that is gone, {state}"
+    what = "still running" if alive else "left behind"
+    return f"{labels[ROLE_LABEL]} of a rocmrun that is gone, {what}"

@@ -80,10 +80,10 @@ class Run:
             "io.rocmrun.run": self.run_id,
             "io.rocmrun.role": role,
             "io.rocmrun.plan": self.plan.hash,
-            "io.rocmrun.controller": ""
-            if self.request.detach and role == "workload"
-            else process_label(),
+            "io.rocmrun.controller": process_label(),
         }
+        if self.request.detach and role == "workload":
+            labels["io.rocmrun.detached"] = "1"
         if self.request.keep and role == "workload":
             labels["io.rocmrun.keep"] = "1"
         if self.plan.gpus:
