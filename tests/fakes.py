@@ -36,6 +36,7 @@ class Script:
     until_killed: bool = False
     on_start: Callable[[], None] = lambda: None
     deaf: bool = False
+    ignores: frozenset[str] = frozenset()
 
 
 @dataclass(kw_only=True)
@@ -83,6 +84,8 @@ class Streams:
     def frames(self) -> Iterator[tuple[int, bytes]]:
         """Yield the script's output once the container is started."""
         assert self.container.started.wait(PATIENCE_SECONDS)
+        if self.container.status == "created":
+            return
         yield from self.container.script.frames
         if self.container.script.until_killed:
             assert self.container.ended.wait(PATIENCE_SECONDS)
@@ -268,7 +271,7 @@ class FakeEngine:
         container = self._get(container_id)
         self._call(f"kill {signal_name}", container.role)
         container.signals.append(signal_name)
-        if container.status == "running":
+        if container.status == "running" and signal_name not in container.script.ignores:
             container.end(KILLED if signal_name == "SIGKILL" else container.script.exit_code)
 
     def stop(self, container_id: str, timeout_seconds: int) -> None:  # noqa: ARG002  # the protocol's
@@ -286,6 +289,9 @@ class FakeEngine:
         elif container_id in self.containers_by_id:
             container = self.containers_by_id.pop(container_id)
             self.removed.append(container)
+            # Whoever still reads or waits sees the end.
+            container.started.set()
+            container.ended.set()
             self._call("remove", container.role)
 
     def resize(self, container_id: str, rows: int, columns: int) -> None:
