@@ -296,7 +296,9 @@ class FakeEngine:
 
     def resize(self, container_id: str, rows: int, columns: int) -> None:
         """Remember the size."""
-        self._get(container_id).sizes.append((rows, columns))
+        container = self._get(container_id)
+        self._call("resize", container.role)
+        container.sizes.append((rows, columns))
 
     def containers(self, label: str, *, running_only: bool = False) -> list[dict[str, Any]]:
         """Return summaries of the containers that carry *label*."""

@@ -8,11 +8,18 @@ from rocmrun.core.host_json import host_from_json
 from rocmrun.core.run import PullEvent
 from rocmrun.errors import EngineUnreachable, InputError
 from rocmrun.system.files import read_text
+from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.engines import connect
 from rocmrun.usecases.prepare import Ask, Prepared, prepare
 
 
-def plan_profile(ask: Callable[..., Ask], *, offline: bool, host_file: Path | None) -> Prepared:
+def plan_profile(
+    ask: Callable[..., Ask],
+    *,
+    offline: bool,
+    host_file: Path | None,
+    connect: Callable[[], Engine] = connect,
+) -> Prepared:
     """Return the plan, made without an engine when *offline* and for a saved host when *host_file* is given."""
     host = None
     if host_file is not None:

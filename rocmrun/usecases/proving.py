@@ -89,6 +89,9 @@ class _Run:
                         self.voice.on_check(check)
                 else:
                     self._hear(chunk)
+            if self._partial:
+                # What a dying process says last has often no line end.
+                self._tell(self._partial)
             code = self.engine.wait(self.container_id)
         finally:
             watchdog.cancel()
@@ -113,9 +116,12 @@ class _Run:
         *lines, rest = (self._partial + chunk).split(b"\n")
         self._partial = rest[-MOST_STDERR_LINE:]
         for line in lines:
-            text = line.decode(errors="replace").rstrip("\r")
-            self._tail.append(text)
-            self.voice.detail(text)
+            self._tell(line)
+
+    def _tell(self, line: bytes) -> None:
+        text = line.decode(errors="replace").rstrip("\r")
+        self._tail.append(text)
+        self.voice.detail(text)
 
     def _judged(self, report: ProbeReport, timeout_seconds: int) -> ProbeReport:
         if self._timed_out:

@@ -1,47 +1,96 @@
-"""Which containers nobody looks after any more."""
+"""Clean removes what nobody looks after any more, and nothing else."""
 
 from typing import Any
 
 import pytest
 
-from rocmrun.usecases.clean import _why_stray
+from rocmrun.system.caller import process_label
+from rocmrun.usecases.clean import CONTROLLER_LABEL, DETACHED_LABEL, KEEP_LABEL, ROLE_LABEL, clean
+from tests.fakes import FakeEngine
 
-RUNS, GONE = "100:5", "200:7"
+ALIVE, DEAD = "1:alive", "2:dead"
 
 
-def container(state: str, *, controller: str = GONE, **labels: str) -> dict[str, Any]:
-    names = {f"io.rocmrun.{name}": value for name, value in labels.items()}
+def container(
+    name: str, *, state: str = "exited", controller: str = DEAD, role: str = "workload", labels: str = ""
+) -> dict[str, Any]:  # fmt: skip
     return {
+        "Id": name * 16,
+        "Names": [f"/{name}"],
         "State": state,
-        "Labels": {"io.rocmrun.role": "workload", "io.rocmrun.controller": controller, **names},
-    }
+        "Labels": {ROLE_LABEL: role, CONTROLLER_LABEL: controller, **dict.fromkeys(labels.split(), "1")},
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize("state", ["created", "running", "exited"])
-@pytest.mark.parametrize("labels", [{}, {"detached": "1"}, {"keep": "1"}])
-def test_whoever_started_it_still_runs(state: str, labels: dict[str, str]) -> None:
-    """Also a detached workload at the moment between its creation and its start."""
-    found = container(state, controller=RUNS, **labels)
+def cleaned(*others: dict[str, Any], dry_run: bool = False) -> tuple[list[tuple[str, str]], int]:
+    """Return what was said to be removed, and how many containers are left."""
+    engine = FakeEngine(others=others)
+    found = clean(engine, dry_run=dry_run, runs=lambda label: label == ALIVE)
+    return found, len(engine.others)
 
-    assert _why_stray(found, lambda label: label == RUNS) is None
+
+GONE = "workload of a rocmrun that is gone"
 
 
 @pytest.mark.parametrize(
-    ("state", "labels", "why"),
+    ("state", "controller", "labels", "why"),
     [
-        ("created", {}, "workload of a rocmrun that is gone, left behind"),
-        ("running", {}, "workload of a rocmrun that is gone, still running"),
-        ("exited", {}, "workload of a rocmrun that is gone, left behind"),
-        ("running", {"detached": "1"}, None),
-        ("paused", {"detached": "1"}, None),
-        ("restarting", {"detached": "1"}, None),
-        ("exited", {"detached": "1"}, "a detached workload that has ended"),
-        ("exited", {"detached": "1", "keep": "1"}, None),
-        ("created", {"detached": "1"}, "workload of a rocmrun that is gone, left behind"),
-        ("exited", {"keep": "1"}, None),
-        ("running", {"keep": "1"}, "workload of a rocmrun that is gone, still running"),
+        ("running", ALIVE, "", None),
+        ("exited", ALIVE, "", None),
+        ("created", ALIVE, DETACHED_LABEL, None),
+        ("running", DEAD, "", f"{GONE}, still running"),
+        ("paused", DEAD, "", f"{GONE}, still running"),
+        ("exited", DEAD, "", f"{GONE}, left behind"),
+        ("created", DEAD, "", f"{GONE}, left behind"),
+        ("created", DEAD, KEEP_LABEL, f"{GONE}, left behind"),
+        ("exited", DEAD, KEEP_LABEL, None),
+        ("running", DEAD, KEEP_LABEL, f"{GONE}, still running"),
+        ("running", DEAD, DETACHED_LABEL, None),
+        ("restarting", DEAD, DETACHED_LABEL, None),
+        ("exited", DEAD, DETACHED_LABEL, "a detached workload that has ended"),
+        ("exited", DEAD, f"{DETACHED_LABEL} {KEEP_LABEL}", None),
+        ("created", DEAD, DETACHED_LABEL, f"{GONE}, left behind"),
     ],
 )
-def test_whoever_started_it_is_gone(state: str, labels: dict[str, str], why: str | None) -> None:
-    """What was left on purpose stays, the rest is told with what it is."""
-    assert _why_stray(container(state, **labels), lambda _: False) == why
+def test_a_stray_is_told_by_its_controller_and_what_was_wanted(
+    state: str, controller: str, labels: str, why: str | None
+) -> None:
+    found, left = cleaned(container("x", state=state, controller=controller, labels=labels))
+
+    assert found == ([("x", why)] if why else [])
+    assert left == (0 if why else 1)
+
+
+def test_a_dry_run_removes_nothing() -> None:
+    found, left = cleaned(container("x"), dry_run=True)
+
+    assert [name for name, _ in found] == ["x"]
+    assert left == 1
+
+
+def test_what_is_removed_is_listed_by_name() -> None:
+    found, _ = cleaned(container("b", role="probe"), container("a"))
+
+    assert found == [
+        ("a", "workload of a rocmrun that is gone, left behind"),
+        ("b", "probe of a rocmrun that is gone, left behind"),
+    ]
+
+
+def test_containers_of_others_are_left_alone() -> None:
+    foreign = {"Id": "y", "Names": ["/y"], "State": "exited", "Labels": {"io.rocmrun.other": "x"}}
+
+    assert cleaned(foreign) == ([], 1)
+
+
+def test_a_container_without_a_name_is_known_by_its_id() -> None:
+    stray = container("x") | {"Names": None, "Id": "0123456789abcdef"}
+
+    assert cleaned(stray)[0][0][0] == "0123456789ab"
+
+
+def test_the_process_that_runs_this_is_alive() -> None:
+    """By the process table of this machine."""
+    engine = FakeEngine(others=[container("x", controller=process_label(), state="running")])
+
+    assert clean(engine, dry_run=False) == []

@@ -254,7 +254,7 @@ def test_a_detached_workload_is_left_running_and_named(stage: Stage) -> None:
     (left,) = engine.kept
     assert (left.name, left.status, left.role) == ("server", "running", "workload")
     assert stage.heard.results == ["server"]
-    assert left.labels["io.rocmrun.controller"] == ""
+    assert left.labels["io.rocmrun.detached"] == "1"
     assert left.request["HostConfig"]["LogConfig"]["Type"] == "json-file"
     assert engine.calls == ["facts", *PROBED, *WORKED[:2], "start workload"]
     assert stage.report["exit_code"] is None

@@ -1,0 +1,129 @@
+"""One GPU, one run: by locks while a launch starts, by labels while it runs, by what KFD lists."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocmrun.core.host import HostFacts
+from rocmrun.errors import GpuBusy
+from rocmrun.system import gpu_locks
+from rocmrun.usecases.gpu_guard import MINORS_LABEL, gpus_reserved, users
+from tests.builders import gpu, host, plan
+from tests.fakes import FakeEngine
+
+JOB = plan(host=host(2))
+NONE = plan({"gpus": {"select": ["none"]}, "accelerator": "cpu"})
+
+
+def container(name: str, minors: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "Id": "ab12" * 16, "Names": [f"/{name}"], "State": "running",
+        "Labels": {MINORS_LABEL: minors}, **changes,
+    }  # fmt: skip
+
+
+def reserved(
+    directory: Path,
+    *,
+    engine: FakeEngine | None = None,
+    job: Any = JOB,
+    exclusive: bool = True,
+    wait_seconds: float = 0,
+    hosts: Iterator[HostFacts] | None = None,
+) -> AbstractContextManager[Any]:
+    return gpus_reserved(
+        job,
+        engine or FakeEngine(),
+        exclusive=exclusive,
+        wait_seconds=wait_seconds,
+        read_host=lambda: next(hosts) if hosts else host(2),
+        lock_directory=directory / "locks",
+    )
+
+
+def test_gpus_that_nobody_uses_are_reserved_until_they_are_released(tmp_path: Path) -> None:
+    with reserved(tmp_path) as release:
+        with pytest.raises(GpuBusy, match="another launch is starting on /dev/dri/renderD128"):
+            reserved(tmp_path).__enter__()
+        release()
+        with reserved(tmp_path):
+            pass
+
+
+def test_two_launches_on_different_gpus_do_not_meet(tmp_path: Path) -> None:
+    first = plan({"gpus": {"select": ["index:0"]}}, host=host(2))
+    second = plan({"gpus": {"select": ["index:1"]}}, host=host(2))
+
+    with reserved(tmp_path, job=first), reserved(tmp_path, job=second):
+        assert len(list((tmp_path / "locks").iterdir())) == 2
+
+
+@pytest.mark.parametrize("options", [{"exclusive": False}, {"job": NONE}])
+def test_who_shares_or_has_no_gpu_reserves_none(tmp_path: Path, options: dict[str, Any]) -> None:
+    engine = FakeEngine(others=[container("other", "128")])
+
+    with reserved(tmp_path, engine=engine, **options) as release:
+        release()
+
+    assert not (tmp_path / "locks").exists()
+
+
+def test_a_running_container_holds_its_gpus(tmp_path: Path) -> None:
+    engine = FakeEngine(others=[container("other", "129,130")])
+
+    with pytest.raises(GpuBusy, match="a selected GPU is in use") as caught:
+        reserved(tmp_path, engine=engine).__enter__()
+
+    assert caught.value.details == ("renderD129: container other (docker stop other)",)
+    assert "--wait" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [container("other", "130"), container("ended", "128", State="exited"), container("odd", ",x")],
+)
+def test_a_container_with_other_gpus_or_one_that_ended_holds_none(other: dict[str, Any]) -> None:
+    assert users(JOB, FakeEngine(others=[other]), host(2)) == []
+
+
+def test_a_container_without_a_name_is_known_by_its_id() -> None:
+    engine = FakeEngine(others=[container("", "128", Names=None)])
+
+    assert users(JOB, engine, host(2)) == ["renderD128: container ab12ab12ab12 (docker stop ab12ab12ab12)"]  # fmt: skip
+
+
+def test_a_process_that_kfd_lists_holds_its_gpu() -> None:
+    held = host([gpu(0), gpu(1, holders=(17, 4711)), gpu(2, holders=(5,))])
+
+    assert users(JOB, FakeEngine(), held) == [f"{gpu(1).label}: process 17, 4711"]
+
+
+def test_a_container_of_ours_is_not_named_a_second_time_as_a_process() -> None:
+    engine = FakeEngine(others=[container("other", "128")])
+
+    assert len(users(JOB, engine, host([gpu(0, holders=(5,)), gpu(1)]))) == 1
+
+
+def test_waiting_ends_when_the_gpu_is_free(tmp_path: Path) -> None:
+    busy = host([gpu(0, holders=(5,)), gpu(1)])
+    hosts = iter([busy, busy, host(2)])
+
+    with reserved(tmp_path, wait_seconds=30, hosts=hosts):
+        pass
+
+    assert next(hosts, None) is None
+
+
+def test_waiting_ends_when_the_time_is_over(tmp_path: Path) -> None:
+    engine = FakeEngine(others=[container("other", "128")])
+    before = gpu_locks.now()
+
+    with pytest.raises(GpuBusy):
+        reserved(tmp_path, engine=engine, wait_seconds=0.3).__enter__()
+
+    assert gpu_locks.now() - before >= 0.3
+    with reserved(tmp_path):
+        pass
