@@ -29,10 +29,21 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Plan for a host saved with `rocmrun host --json`.",
 )
+@click.option(
+    "--max-exposure",
+    type=click.FloatRange(0, 10),
+    metavar="X",
+    help="Exit 1 when the exposure is above X, as it is shown.",
+)
 @json_option
 @ask_options
 def command(
-    *, ask: Callable[..., "Ask"], offline: bool, host_file: Path | None, as_json: bool
+    *,
+    ask: Callable[..., "Ask"],
+    offline: bool,
+    host_file: Path | None,
+    max_exposure: float | None,
+    as_json: bool,
 ) -> int:
     """Show the container that PROFILE would get: every grant with its reason, and what is left out.
 
@@ -40,9 +51,11 @@ def command(
     Examples:
       rocmrun plan demo
       rocmrun plan vllm-serve --set model_dir=/srv/models --json
+      rocmrun plan prod-inference --offline --max-exposure 1.0
     """
-    from rocmrun.console.output import emit_json, out
+    from rocmrun.console.output import emit_json, out, warn
     from rocmrun.console.plan import plan_as_json, print_plan
+    from rocmrun.core.exposure import score_plan
     from rocmrun.usecases.planning import plan_profile
 
     prepared = plan_profile(ask, offline=offline, host_file=host_file)
@@ -50,10 +63,21 @@ def command(
         "profile": prepared.loaded.path,
         "lock": str(prepared.lock_path) if prepared.lock_path else None,
     }
+    plan = prepared.plan
+    exposure = score_plan(plan, prepared.host, prepared.engine)
     if as_json:
         emit_json(
-            plan_as_json(prepared.plan, host=prepared.host, engine=prepared.engine, sources=sources)
+            plan_as_json(
+                plan,
+                host=prepared.host,
+                engine=prepared.engine,
+                sources=sources,
+                exposure=exposure,
+            )
         )
     else:
-        print_plan(out(), prepared.plan, sources=sources)
-    return 0
+        print_plan(out(), plan, sources=sources, exposure=exposure)
+    if max_exposure is None or exposure.total <= max_exposure:
+        return 0
+    warn(f"exposure {exposure.total:.1f} is above the {max_exposure:g} that --max-exposure allows")
+    return 1

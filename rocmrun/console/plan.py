@@ -6,16 +6,23 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from rocmrun.console.exposure import exposure_line, print_exposure
 from rocmrun.console.output import JSON_VERSION, print_table
 from rocmrun.core.create_request import create_request
 from rocmrun.core.docker_run import docker_run_line
+from rocmrun.core.exposure import Exposure
 from rocmrun.core.host import EngineFacts, HostFacts
 from rocmrun.core.plan import Plan
 from rocmrun.core.text import human_size, printable
 
 
 def plan_as_json(
-    plan: Plan, *, host: HostFacts, engine: EngineFacts | None, sources: dict[str, str | None]
+    plan: Plan,
+    *,
+    host: HostFacts,
+    engine: EngineFacts | None,
+    sources: dict[str, str | None],
+    exposure: Exposure,
 ) -> dict[str, Any]:
     """Return the plan as one JSON object, with its hash, its docker line and where it was read from."""
     return {
@@ -23,6 +30,7 @@ def plan_as_json(
         "ok": True,
         "plan": asdict(plan),
         "hash": plan.hash,
+        "exposure": exposure.to_json(),
         "docker_run": docker_run_line(plan),
         "create_request": create_request(plan, role="workload"),
         "sources": sources,
@@ -31,9 +39,11 @@ def plan_as_json(
     }
 
 
-def print_plan(console: Console, plan: Plan, *, sources: dict[str, str | None]) -> None:
+def print_plan(
+    console: Console, plan: Plan, *, sources: dict[str, str | None], exposure: Exposure
+) -> None:
     """Print what would be granted, what is left out, and the equivalent docker line."""
-    for name, value in _header(plan, sources):
+    for name, value in (*_header(plan, sources), ("exposure", exposure_line(exposure))):
         console.print(f"{name:<10} {printable(value)}", markup=False)
     console.print()
     _print_gpus(console, plan)
@@ -43,6 +53,8 @@ def print_plan(console: Console, plan: Plan, *, sources: dict[str, str | None]) 
     console.print("Left out of AMD's usual docker line:", style="bold")
     for item in plan.left_out:
         console.print(f"  {item.what}: {item.reason}", markup=False)
+    console.print()
+    print_exposure(console, exposure)
     if plan.notes:
         console.print()
         console.print("Notes:", style="bold")

@@ -5,24 +5,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from rocmrun.core.host import EngineFacts, PathFacts
+from rocmrun.core.host_paths import (
+    KERNEL_TREES,
+    SOCKETS,
+    is_inside,
+    is_raw_device,
+    names_socket,
+    touches,
+)
 from rocmrun.core.plan import Plan, PlannedDevice, PlannedMount
 from rocmrun.errors import PlanRefused
 
 # Never with root: each of them is the host (docs/grants.md names the escapes).
 HOST_CAPABILITIES = frozenset({"SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO", "BPF"})
 
-_SOCKETS = (
-    "/run/docker.sock", "/var/run/docker.sock", "/run/podman", "/var/run/podman", "/run/containerd",
-    "/var/run/containerd", "/run/crio", "/var/run/crio", "/run/dockershim.sock",
-    "/var/run/dockershim.sock", "/run/systemd/private",
-)  # fmt: skip
-_WHOLE = ("/proc", "/sys", "/dev")
-_RAW_DEVICES = re.compile(
-    r"/dev/((mem|kmem|port)$|[shv]d[a-z]|xvd[a-z]|nvme\d|ng\d|mmcblk\d|pmem\d|nbd\d|rbd\d|zram\d|dm-|loop|md\d"
-    r"|mapper/|disk/|block/|bsg/|sg\d|sr\d|mtd)"
-)
 _USER_RUNTIME = re.compile(r"(/var)?/run/user(/\d+)?")
-_SOCKET_NAME = re.compile(r"(docker|containerd|podman|crio|buildkitd)[^/]*\.sock$")
 
 
 def check_policy(plan: Plan, engine: EngineFacts | None, paths: Mapping[str, PathFacts]) -> None:
@@ -65,31 +62,26 @@ def _why_not(source: str, mount: PlannedMount, engine: EngineFacts | None) -> st
     path = PurePosixPath(source)
     if path == PurePosixPath("/"):
         return "is the whole host"
-    if path == PurePosixPath("/etc") or (not mount.read_only and _inside(path, "/etc")):
+    if path == PurePosixPath("/etc") or (not mount.read_only and is_inside(source, "/etc")):
         return "is the host's configuration"
-    for top in _WHOLE:
-        if _inside(path, top):
+    for top in KERNEL_TREES:
+        if is_inside(source, top):
             return f"is inside {top}; device nodes go under [[devices]], one by one"
     return _why_not_engine(source, engine)
 
 
 def _why_not_engine(source: str, engine: EngineFacts | None) -> str | None:
-    for socket in (*_SOCKETS, *_own_socket(engine)):
-        if _touches(source, socket):
+    for socket in (*SOCKETS, *_own_socket(engine)):
+        if touches(source, socket):
             return f"reaches {socket}, which is root on this host"
-    if _SOCKET_NAME.search(source):
+    if names_socket(source):
         return "is an engine's socket, which is root on this host"
     if _USER_RUNTIME.fullmatch(source):
         return "holds the sockets of a user's own engine and session"
     root = engine.root_directory if engine else None
-    if root and _touches(source, root):
+    if root and touches(source, root):
         return f"reaches the engine's own files ({root})"
     return None
-
-
-def _touches(source: str, path: str) -> bool:
-    """Whether *source* is *path*, holds it, or is inside it."""
-    return _inside(PurePosixPath(source), path) or _inside(PurePosixPath(path), source)
 
 
 def _own_socket(engine: EngineFacts | None) -> tuple[str, ...]:
@@ -97,14 +89,10 @@ def _own_socket(engine: EngineFacts | None) -> tuple[str, ...]:
     return (address.removeprefix("unix://"),) if address.startswith("unix:///") else ()
 
 
-def _inside(path: PurePosixPath, top: str) -> bool:
-    return path == PurePosixPath(top) or PurePosixPath(top) in path.parents
-
-
 def _device_refusals(devices: Iterable[PlannedDevice]) -> list[str]:
     refusals = []
     for device in devices:
-        if _RAW_DEVICES.match(device.path):
+        if is_raw_device(device.path):
             refusals.append(
                 f"device {device.path}: is raw memory or a disk of the host; ROCm needs neither"
             )

@@ -14,6 +14,7 @@ from rocmrun.console.plan import print_plan
 from rocmrun.core.caller import Caller
 from rocmrun.core.command_line import Options
 from rocmrun.core.draft import PlanRequest
+from rocmrun.core.exposure import score_plan
 from rocmrun.core.host import DeviceNode, HostFacts, PathFacts
 from rocmrun.core.plan import Plan
 from rocmrun.core.planner import make_plan
@@ -29,7 +30,7 @@ BUSES = (0x05, 0x27, 0x47, 0x65, 0x85, 0xA7, 0xC7, 0xE5)
 MODELS = "/srv/models:/models:ro"
 COMMAND = f"$ rocmrun plan prod-inference --offline --gpu index:0 -v {MODELS}"
 WIDTH = 144
-HEADER = ("image", "digest", "user", "network", "limits")
+HEADER = ("image", "digest", "user", "network", "limits", "exposure")
 LEFT_OUT = 2  # items of that list; the rest is cut
 
 
@@ -37,7 +38,9 @@ def plan_session() -> str:
     """Return what `rocmrun plan prod-inference` prints for one of eight MI300X, cut short."""
     text = io.StringIO()
     console = Console(file=text, width=WIDTH, no_color=True, highlight=False, markup=False)
-    print_plan(console, _plan(), sources={})
+    plan = _plan()
+    exposure = score_plan(plan, mi300x_host(), None)
+    print_plan(console, plan, sources={}, exposure=exposure)
     lines = [line.rstrip() for line in text.getvalue().splitlines()]
     left_out = lines.index("Left out of AMD's usual docker line:")
     header = [line for line in lines if line.startswith(HEADER)]

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from rocmrun.__main__ import run
+from rocmrun.core.exposure import VERSION
+from rocmrun.core.exposure_rows import ROWS
 from rocmrun.core.grants import KINDS, parse_grant
 from rocmrun.core.host_json import host_to_json
 from rocmrun.errors import all_slugs
@@ -80,6 +82,15 @@ def test_every_word_of_a_plan_is_explained(
     named = {word.partition(":")[0] for word in re.findall(r"`([\w-]+:[^`]+)`", text_of(GRANTS))}
     assert {"port", "env-from", "restart", "tmpfs", "shm", "mount", "network"} <= planned
     assert planned <= named
+
+
+def test_every_row_of_the_exposure_table_is_documented() -> None:
+    """Every row that the score has, in its order, with its weight; and its version."""
+    text = text_of(ROOT / "docs" / "exposure.md")
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \|", text, re.MULTILINE)
+
+    assert [(kind.id, str(kind.weight)) for kind in ROWS] == rows
+    assert f"`{VERSION}`" in text
 
 
 def test_the_changelog_has_room_for_what_comes() -> None:
