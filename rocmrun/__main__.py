@@ -34,21 +34,22 @@ def run(arguments: Sequence[str]) -> int:
     from rocmrun.console.output import report_error
 
     own = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
-    as_json = "--json" in own
+    as_json, launching = "--json" in own, command_of(own) == "launch"
     try:
         result = cli.main(args=list(arguments), prog_name="rocmrun", standalone_mode=False)
     except RocmrunError as error:
         if "--traceback" in own:
             _print_traceback()
-        code = exit_code(error, launching="launch" in own[:4])
+        code = exit_code(error, launching=launching)
         report_error(error, code=code, as_json=as_json)
         return code
     except click.ClickException as error:
-        if not as_json:
+        code = LAUNCH_FAILED if launching else error.exit_code
+        if as_json:
+            report_error(UsageError(error.format_message()), code=code, as_json=True)
+        else:
             error.show()
-            return LAUNCH_FAILED if "launch" in own[:4] else error.exit_code
-        report_error(UsageError(error.format_message()), code=error.exit_code, as_json=True)
-        return error.exit_code
+        return code
     except (click.Abort, KeyboardInterrupt):
         report_error(Interrupted("interrupted"), code=130, as_json=as_json)
         return 130
@@ -57,6 +58,17 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001  # anything else is a bug of ours
         return _report_bug(error, as_json=as_json, show="--traceback" in own)
     return result if isinstance(result, int) else 0
+
+
+def command_of(arguments: Sequence[str]) -> str:
+    """Return the command among *arguments*: the first word that is no option of ours, nor the value of one."""
+    words = iter(arguments)
+    for word in words:
+        if word == "--color":
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
 
 
 def exit_code(error: RocmrunError, *, launching: bool) -> int:
