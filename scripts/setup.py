@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from scripts import engine, images, packages, registry
+from scripts import cosign, engine, images, packages, registry
 from scripts.commands import SetupError, say
 
 ROOT = Path(__file__).parent.parent

@@ -39,7 +39,7 @@ def profile() -> str:
         if not below:
             continue
         written = f"[[{name}]]" if below[0].startswith(f"{name}[]") else f"[{name}]"
-        keys = ", ".join(f"`{path.rpartition('.')[2]}`" for path in below)
+        keys = ", ".join(f"`{path.partition('.')[2].removeprefix('NAME.')}`" for path in below)
         rows.append((f"`{written}`", f"{_docstring(schema, node)} {keys}"))
     return table(("table", "what it says"), rows)
 
