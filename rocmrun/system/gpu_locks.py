@@ -53,21 +53,32 @@ def now() -> float:
 
 def _open(directory: Path, minor: int) -> int:
     path = directory / f"renderD{minor}.lock"
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with contextlib.suppress(FileExistsError):
             directory.mkdir(parents=True)
             directory.chmod(SHARED_DIRECTORY)
-        descriptor = os.open(path, flags, SHARED_FILE)
+        return _existing(path) if path.exists() else _new(path)
     except OSError as error:
         msg = f"cannot make the lock file {path}: {error.strerror}"
         raise HostNotReady(
             msg, hint="start without keeping the GPUs to this run: --share"
         ) from error
-    with contextlib.suppress(PermissionError):
-        os.fchmod(
-            descriptor, SHARED_FILE
-        )  # the umask of whoever came first must not lock others out
+
+
+def _existing(path: Path) -> int:
+    # Without O_CREAT, which fs.protected_regular refuses for another user's file in a sticky directory.
+    return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def _new(path: Path) -> int:
+    try:
+        descriptor = os.open(
+            path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, SHARED_FILE
+        )
+    except FileExistsError:
+        return _existing(path)
+    # The umask of whoever came first must not lock others out.
+    os.fchmod(descriptor, SHARED_FILE)
     return descriptor
 
 

@@ -13,6 +13,10 @@ from rocmrun.usecases.engine_protocol import Engine
 MINORS_LABEL = "io.rocmrun.render-minors"
 
 
+def _to_nobody(_message: str) -> None:
+    """Tell nobody."""
+
+
 @contextlib.contextmanager
 def gpus_reserved(
     plan: Plan,
@@ -22,8 +26,11 @@ def gpus_reserved(
     wait_seconds: float,
     read_host: Callable[[], HostFacts],
     lock_directory: Path = gpu_locks.DIRECTORY,
+    say: Callable[[str], None] = _to_nobody,
 ) -> Iterator[Callable[[], None]]:
     """Hold the plan's GPUs until the block calls what it is given; labels of running containers hold them afterwards.
+
+    *say* is told once what is waited for.
 
     Raises:
         GpuBusy: another run or process has one, still after *wait_seconds*.
@@ -37,6 +44,7 @@ def gpus_reserved(
             plan.render_minors, wait_seconds=wait_seconds, directory=lock_directory
         )
         stack.enter_context(held)
+        told = False
         while found := users(plan, engine, read_host()):
             if gpu_locks.now() >= deadline:
                 msg = "a selected GPU is in use"
@@ -45,6 +53,9 @@ def gpus_reserved(
                     details=tuple(found),
                     hint="wait for it with --wait SECONDS, choose another with --gpu, or share it with --share",
                 )
+            if not told:
+                say(f"waiting up to {wait_seconds:g} s for {'; '.join(found)}")
+                told = True
             gpu_locks.pause()
         yield stack.close
 

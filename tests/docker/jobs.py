@@ -1,9 +1,13 @@
 """Profiles that ask for nothing, one an image: locked once, launched by many tests."""
 
+import contextlib
+import fcntl
 import secrets
 import subprocess
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tests.docker.waiting import started
@@ -47,6 +51,13 @@ class Jobs:
     ) -> AbstractContextManager[subprocess.Popen[bytes]]:
         """Launch without a probe and do not wait for the end."""
         return started(self.rocmrun, "launch", profile, "--no-probe", *words, **streams)
+
+    @contextlib.contextmanager
+    def strays(self) -> Iterator[None]:
+        """Have the engine's strays to oneself: `clean` of another test would take them away."""
+        with Path("/tmp/rocmrun-tests-strays.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     @staticmethod
     def new_name(what: str = "job") -> str:

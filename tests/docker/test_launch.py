@@ -102,9 +102,10 @@ def test_an_ended_detached_workload_is_cleaned(
     engine: docker.DockerClient, jobs: Jobs, name: str
 ) -> None:
     """Nobody waits for it: its log stays until somebody cleans."""
-    jobs.launch(jobs.tiny, "--detach", "--name", name, "--", "true", check=True)
-    engine.api.wait(name)
-    cleaned = jobs.rocmrun("clean", check=True).stdout
+    with jobs.strays():
+        jobs.launch(jobs.tiny, "--detach", "--name", name, "--", "true", check=True)
+        engine.api.wait(name)
+        cleaned = jobs.rocmrun("clean", check=True).stdout
 
     assert f"{name}: a detached workload that has ended" in cleaned
     assert not exists(engine, name)
@@ -116,7 +117,8 @@ def test_keep_leaves_the_ended_container_and_its_output(
     """For whoever wants to look; `clean` does not take it away."""
     command = ("sh", "-c", "echo kept; exit 3")
     done = jobs.launch(jobs.tiny, "--keep", "--name", name, "--", *command)
-    jobs.rocmrun("clean", check=True)
+    with jobs.strays():
+        jobs.rocmrun("clean", check=True)
     state = inspect(engine, name)["State"]
     logs = engine.api.logs(name)
     engine.api.remove_container(name, v=True)

@@ -210,12 +210,13 @@ def test_a_killed_rocmrun_leaves_what_clean_removes(
 ) -> None:
     """SIGKILL cannot be caught: the container runs on, and `clean` sees that nobody looks after it."""
     name = jobs.new_name("orphan")
-    with jobs.started(jobs.tiny, "--name", name, "--", "sleep", "1000") as process:
-        until_running(engine, name)
-        looked_after = jobs.rocmrun("clean", "--dry-run", check=True).stdout
-        process.kill()
-        process.wait(timeout=60)
-    cleaned = jobs.rocmrun("clean", check=True).stdout
+    with jobs.strays():
+        with jobs.started(jobs.tiny, "--name", name, "--", "sleep", "1000") as process:
+            until_running(engine, name)
+            looked_after = jobs.rocmrun("clean", "--dry-run", check=True).stdout
+            process.kill()
+            process.wait(timeout=60)
+        cleaned = jobs.rocmrun("clean", check=True).stdout
 
     assert name not in looked_after
     assert f"{name}: workload of a rocmrun that is gone, still running" in cleaned

@@ -1,0 +1,34 @@
+"""Hosts with GPUs that are null devices: enough to see who may open them, and nothing to compute with."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.hosts import FakeGpu, FakeNode, build_host
+
+
+def render_minors(count: int) -> list[int]:
+    """Return minors that no other test has: the guard's lock files and labels are the whole machine's."""
+    first = 1000 + secrets.randbelow(30_000) * 10
+    return [first + position for position in range(count)]
+
+
+def gpu_host(
+    root: Path,
+    minors: Sequence[int],
+    *,
+    kfd: FakeNode,
+    render: FakeNode,
+    holders: Mapping[int, Sequence[int]] | None = None,
+) -> Path:
+    """Build a host with one MI300X for each render minor and return its root."""
+    gpus = [
+        FakeGpu(
+            address=f"0000:{5 + position:02x}:00.0",
+            minor=minor,
+            unique_id=0xA0 + position,
+            node=render,
+        )
+        for position, minor in enumerate(minors)
+    ]
+    return build_host(root, gpus, kfd=kfd, holders=holders)
