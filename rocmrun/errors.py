@@ -33,10 +33,12 @@ RocmrunError
 │   ├── DigestMismatch        digest-mismatch
 │   ├── PlatformMismatch      platform-mismatch
 │   ├── ManifestUnsupported   manifest-unsupported
+│   ├── SignatureUnverified   signature-unverified
 │   └── ContainerMismatch     container-mismatch
 ├── HostNotReady          8   host-not-ready
 │   ├── DevicesMissing        devices-missing
 │   ├── DevicePermission      device-permission
+│   ├── MountUnreadable       mount-unreadable
 │   ├── GpuSelection          gpu-selection
 │   ├── GpuBusy               gpu-busy
 │   ├── PortTaken             port-taken
@@ -251,6 +253,12 @@ class ManifestUnsupported(NotAsAsked):
     slug = "manifest-unsupported"
 
 
+class SignatureUnverified(NotAsAsked):
+    """The profile asks for a signature, and none could be verified, for whatever reason."""
+
+    slug = "signature-unverified"
+
+
 class ContainerMismatch(NotAsAsked):
     """The engine recorded a container with more rights than were asked for."""
 
@@ -273,6 +281,12 @@ class DevicePermission(HostNotReady):
     """A device node cannot be opened by any group the container may have."""
 
     slug = "device-permission"
+
+
+class MountUnreadable(HostNotReady):
+    """The container's user may not read a mount's source, or not write where the profile says rw."""
+
+    slug = "mount-unreadable"
 
 
 class GpuSelection(HostNotReady):

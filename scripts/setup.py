@@ -25,12 +25,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.setup", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", help="engine, registry and images")
-    up.add_argument("--tests", action="store_true", help="also the images that only tests need")
+    up.add_argument("--tests", action="store_true", help="also the images and programs that only tests need")
     commands.add_parser("demo", help="the commands a user would type, on the demo image")
     commands.add_parser("down", help="stop what was started here")
     options = parser.parse_args()
     try:
         if options.command == "up":
+            if options.tests:
+                cosign.ensure(build=BUILD, log=LOGS / "packages.log")
             bring_up(images.FOR_TESTS if options.tests else images.FOR_DEMO)
             return 0
         return show_demo() if options.command == "demo" else take_down()

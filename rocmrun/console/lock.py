@@ -27,6 +27,8 @@ def report_lines(report: LockReport) -> Iterator[str]:
             name = parse_reference(item.pin.ref).familiar
             yield printable(f"= {name}  {pin_label(item.pin)}  as pinned in {item.path}")
         yield printable(_file_line(file, dry_run=report.dry_run))
+    for signature in report.verified:
+        yield printable(f"signature verified: {signature.reference} by {signature.signer}")
 
 
 def report_as_json(report: LockReport) -> dict[str, Any]:
@@ -37,6 +39,7 @@ def report_as_json(report: LockReport) -> dict[str, Any]:
         "dry_run": report.dry_run,
         "asked": report.asked,
         "warnings": list(report.warnings),
+        "verified": [item.model_dump(mode="json") for item in report.verified],
         "locks": [
             {
                 "path": file.path,
@@ -56,6 +59,8 @@ def check_lines(report: CheckReport) -> Iterator[str]:
     count = len(report.checked)
     images = f"{count} image{'' if count == 1 else 's'}"
     scope = "" if report.offline else ", and every tag still names its digest"
+    if signed := len(report.verified):
+        scope += f"; {signed} signature{'' if signed == 1 else 's'} verified"
     yield printable(f"{', '.join(report.paths)}: {images} locked as the profiles ask{scope}")
 
 
@@ -77,6 +82,7 @@ def check_as_json(report: CheckReport) -> dict[str, Any]:
         "locks": list(report.paths),
         "checked": list(report.checked),
         "warnings": list(report.warnings),
+        "verified": [item.model_dump(mode="json") for item in report.verified],
         "findings": [
             {
                 "ref": finding.ref,

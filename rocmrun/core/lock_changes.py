@@ -8,6 +8,7 @@ from typing import Literal
 from rocmrun.core.closest import did_you_mean
 from rocmrun.core.lock import Lock, LockedFacts, PinnedImage
 from rocmrun.core.reference import Reference, parse_reference
+from rocmrun.core.signature import SignatureRule
 from rocmrun.core.text import short_digest
 from rocmrun.errors import LockBusy, PlanRefused, ProfileInvalid, RocmrunError, UsageError
 
@@ -21,12 +22,14 @@ class Wanted:
     Attributes:
         ref: Canonical reference.
         profiles: Names of the profiles that ask, sorted.
+        rules: Whose signatures they ask for.
     """
 
     ref: str
     platform: str
     profiles: tuple[str, ...]
     moving_tags: Literal["warn", "refuse"] = "warn"
+    rules: tuple[SignatureRule, ...] = ()
 
     @property
     def reference(self) -> Reference:
@@ -98,6 +101,7 @@ def merge_wanted(wanted: Iterable[Wanted]) -> tuple[Wanted, ...]:
             other,
             profiles=tuple(sorted({*other.profiles, *item.profiles})),
             moving_tags="refuse" if strict else "warn",
+            rules=tuple(dict.fromkeys((*other.rules, *item.rules))),
         )
     return tuple(merged[ref] for ref in sorted(merged))
 

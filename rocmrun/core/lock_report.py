@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from rocmrun.core.lock import PinnedImage
 from rocmrun.core.lock_changes import Change
 from rocmrun.core.lock_check import Finding, combine
+from rocmrun.core.signature import VerifiedSignature
 from rocmrun.errors import RocmrunError
 
 
@@ -28,11 +29,17 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockReport:
-    """What a run did. *asked* counts the images that somebody was asked about."""
+    """What a run did.
+
+    Attributes:
+        asked: How many images somebody was asked about.
+        verified: Signatures of what was asked for, where profiles want one.
+    """
 
     files: tuple[FileReport, ...]
     warnings: tuple[str, ...] = ()
     asked: int = 0
+    verified: tuple[VerifiedSignature, ...] = ()
     dry_run: bool = False
 
 
@@ -45,6 +52,7 @@ class CheckReport:
         checked: References whose profiles and pins agree, whether or not their tags do.
         findings: What is wrong, sorted by reference.
         warnings: What is worth saying and no failure.
+        verified: Signatures of locked digests, where profiles want one.
         offline: Whether no registry was asked.
     """
 
@@ -52,6 +60,7 @@ class CheckReport:
     checked: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     warnings: tuple[str, ...] = ()
+    verified: tuple[VerifiedSignature, ...] = ()
     offline: bool = False
 
     @property

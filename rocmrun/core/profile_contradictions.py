@@ -25,7 +25,7 @@ class Contradiction:
 def contradictions(profile: Profile) -> tuple[Contradiction, ...]:
     """Return all contradictions of *profile*."""
     checks = (_shared_memory, _network, _same_port, _nested_targets, _group_paths, _environment,
-              _gpu_selection, _same_grant, _volume_names)  # fmt: skip
+              _gpu_selection, _same_grant, _volume_names, _signer)  # fmt: skip
     return tuple(found for check in checks for found in check(profile))
 
 
@@ -153,3 +153,27 @@ def _volume_names(profile: Profile) -> Iterator[Contradiction]:
                 keys=(f"mounts[{index}].source", f"mounts[{index}].type"),
                 text=f'"{mount.source}" is a path, and a volume has a name; write type = "bind"',
             )
+
+
+def _signer(profile: Profile) -> Iterator[Contradiction]:
+    verify = profile.image.verify
+    if verify is None:
+        return
+    if not verify.key and not (verify.identity and verify.issuer):
+        yield Contradiction(
+            keys=("image.verify",),
+            text="says whose signature: a key, or an identity and its issuer",
+        )
+    if verify.key:
+        for name in ("identity", "issuer"):
+            if getattr(verify, name):
+                yield Contradiction(
+                    keys=(f"image.verify.{name}", "image.verify.key"),
+                    text="does not go with a key; keep one of the two",
+                )
+    elif not verify.transparency_log:
+        yield Contradiction(
+            keys=("image.verify.transparency_log",),
+            text="an identity's certificate holds for minutes, and only the log says when it signed; "
+            "false goes with a key",
+        )

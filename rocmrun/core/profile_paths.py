@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rocmrun.core.grants import parse_grant
-from rocmrun.core.profile import Mount, Privilege, Profile
+from rocmrun.core.profile import Image, Mount, Privilege, Profile
 from rocmrun.core.profile_merge import MergedProfile
 from rocmrun.core.profile_parse import Mistake, invalid
 from rocmrun.core.toml import KeyPath, key_path
 
 _SECCOMP = "seccomp:"
+_KEY = ("image", "verify", "key")
 
 
 def absolute_path(text: str, *, directory: str, home: str | None) -> str:
@@ -35,6 +36,26 @@ def absolute_path(text: str, *, directory: str, home: str | None) -> str:
     return _tidy(posixpath.join(directory, text))
 
 
+def absolute_key(
+    text: str,
+    merged: MergedProfile,
+    settings: Mapping[str, str],
+    *,
+    directory: str,
+    home: str | None,
+) -> str:
+    """Return the path of *text*, the value of image.verify.key, by the same rules.
+
+    Raises:
+        ProfileInvalid: it has no meaning here.
+    """
+    paths = _Paths(merged=merged, settings=settings, directory=directory, home=home)
+    found = paths.absolute(text, _KEY)
+    if paths.mistakes:
+        raise invalid(tuple(paths.mistakes), name=merged.file.name, file_of=merged.path_of)
+    return found
+
+
 def _tidy(path: str) -> str:
     tidy = posixpath.normpath(path)
     return f"{tidy}/" if path.endswith("/") and tidy != "/" else tidy
@@ -48,7 +69,7 @@ def with_absolute_paths(
     directory: str,
     home: str | None,
 ) -> Profile:
-    """Return *profile* with the sources of its binds and its seccomp files absolute.
+    """Return *profile* with the sources of its binds, its seccomp files and its signer's key absolute.
 
     They start at the file that wrote them, but at *directory* where --set gave them: that path is
     the caller's, and relative to where the caller stands.
@@ -58,6 +79,7 @@ def with_absolute_paths(
     """
     paths = _Paths(merged=merged, settings=settings, directory=directory, home=home)
     changes: dict[str, Any] = {
+        "image": paths.image(profile.image),
         "mounts": tuple(paths.mounts(profile.mounts)),
         "privileges": tuple(paths.privileges(profile.privileges)),
         "debug": profile.debug.model_copy(
@@ -82,12 +104,19 @@ class _Paths:
     home: str | None
     mistakes: list[Mistake] = field(default_factory=list)
 
+    def image(self, image: Image) -> Image:
+        if image.verify is None or not image.verify.key:
+            return image
+        key = self.absolute(image.verify.key, _KEY)
+        verify = image.verify.model_copy(update={"key": key})
+        return image.model_copy(update={"verify": verify})
+
     def mounts(self, mounts: tuple[Mount, ...]) -> Iterator[Mount]:
         for index, mount in enumerate(mounts):
             if mount.type == "volume":
                 yield mount
                 continue
-            source = self._absolute(mount.source, ("mounts", index, "source"))
+            source = self.absolute(mount.source, ("mounts", index, "source"))
             yield mount.model_copy(update={"source": source})
 
     def privileges(self, privileges: tuple[Privilege, ...]) -> Iterator[Privilege]:
@@ -103,9 +132,9 @@ class _Paths:
         grant = parse_grant(text)
         if not grant.is_seccomp_file:
             return text
-        return _SECCOMP + self._absolute(grant.value, place)
+        return _SECCOMP + self.absolute(grant.value, place)
 
-    def _absolute(self, text: str, place: KeyPath) -> str:
+    def absolute(self, text: str, place: KeyPath) -> str:
         written: Any = self.merged.data
         for part in place:
             written = written[part]

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from rocmrun.core.host import EngineFacts, Gpu, HostFacts
 from rocmrun.core.plan import Plan
+from rocmrun.core.signature import VerifiedSignature
 from rocmrun.errors import RocmrunError
 
 SCHEMA_VERSION = 1
@@ -223,6 +224,7 @@ class RunRecord(_Record):
     Attributes:
         probe_outcome: "passed", "degraded", "failed", "reused" (an earlier probe counted) or "none".
         probe_reason: Why it was reused or left out.
+        signature: What cosign verified of the image, where the profile asks for it.
         exit_code: Of the workload; None when it never ran.
         started_at: ISO 8601 with offset, by the caller's clock.
     """
@@ -234,6 +236,7 @@ class RunRecord(_Record):
     image_id: str | None = None
     platform: str
     plan_hash: str
+    signature: VerifiedSignature | None = None
     isolation: str
     grants: tuple[RecordedGrant, ...] = ()
     host: HostSummary
@@ -270,6 +273,10 @@ class RunRecord(_Record):
             engine=None if engine is None else EngineSummary.of(engine),
             started_at=started_at,
         )
+
+    def with_signature(self, signature: VerifiedSignature | None) -> "RunRecord":
+        """Return the record with what was verified of the image's signature."""
+        return self.model_copy(update={"signature": signature})
 
     def with_probe(self, report: ProbeReport, *, reused: str = "") -> "RunRecord":
         """Return the record with what a probe found; *reused* says why an earlier one counts."""

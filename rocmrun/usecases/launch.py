@@ -69,6 +69,7 @@ def begin(request: LaunchRequest, connect: Callable[[], Engine], voice: Voice) -
         prepared = prepare(request.ask, engine, fetch=True, on_pull=voice.on_pull, loaded=loaded)
     announce(prepared, voice)
     record = RunRecord.begin(prepared.plan, prepared.host, prepared.engine, started_at=now())
+    record = record.with_signature(prepared.signature)
     return Run(engine=engine, request=request, prepared=prepared, voice=voice, record=record)
 
 
@@ -98,6 +99,8 @@ def announce(prepared: Prepared, voice: Voice) -> None:
         )
     else:
         voice.say(f"image {image.ref} @ {image.digest or image.image_id}")
+    if signature := prepared.signature:
+        voice.say(f"signature verified {signature.verified_at}: {signature.signer}")
     for note in prepared.plan.notes:
         (voice.warn if note in prepared.engine_notes else voice.detail)(note)
 
@@ -157,6 +160,7 @@ def _reserved(run: Run) -> contextlib.AbstractContextManager[Callable[[], None]]
         wait_seconds=request.wait_seconds,
         read_host=lambda: read_host(request.ask.host_root),
         lock_directory=request.lock_directory,
+        say=run.voice.say,
     )
 
 

@@ -15,12 +15,14 @@ from rocmrun.core.lock_changes import (
 )
 from rocmrun.core.lock_check import combine
 from rocmrun.core.lock_report import FileReport, LockReport
+from rocmrun.core.signature import VerifiedSignature
 from rocmrun.errors import LockUnreadable, LockUnwritable
 from rocmrun.system.files import guarded, make_directory, read_text, write_atomic
 from rocmrun.usecases.lock_ask import Inquiry, Sources, ask_all
 from rocmrun.usecases.lock_files import LockFile, by_lock, read_lock_file
 from rocmrun.usecases.lock_selection import Selection
 from rocmrun.usecases.locks import LockPlaces, read_lock
+from rocmrun.usecases.signatures import Verify, verify_signature
 
 GUARD_SECONDS = 30.0
 DEFAULT_JOBS = 8
@@ -54,6 +56,7 @@ class _Round:
 
     questions: dict[Question, PinnedImage | None] = field(default_factory=dict)
     answers: dict[Question, PinnedImage] = field(default_factory=dict)
+    verified: tuple[VerifiedSignature, ...] = ()
     warnings: list[str] = field(default_factory=list)
 
 
@@ -63,6 +66,7 @@ def lock_profiles(
     places: LockPlaces,
     open_sources: Callable[[Callable[[str], None]], Sources],
     on_ask: Callable[[int], None] = lambda _count: None,
+    verify: Verify = verify_signature,
 ) -> LockReport:
     """Bring the locks of the selected profiles up to date.
 
@@ -71,13 +75,14 @@ def lock_profiles(
         places: Where locks stand.
         open_sources: Returns whom to ask, given what takes warnings; not called when there is no question.
         on_ask: Called with the number of questions before they go out.
+        verify: Verifies the signatures that profiles ask for, of every pin that was asked about.
 
     Raises:
         PlanRefused: a profile refuses moving tags and has one.
         UsageError: --upgrade-image names nothing.
         LockUnreadable: a lock is there and cannot be read.
         LockBusy: another process changed the same pins meanwhile.
-        RocmrunError: what could not be resolved, all of it; then nothing was written.
+        RocmrunError: what could not be resolved or verified, all of it; then nothing was written.
     """
     files = tuple(
         read_lock_file(path, references, places)
@@ -92,6 +97,7 @@ def lock_profiles(
     if around.questions:
         on_ask(len(around.questions))
         _answer(around, request, open_sources)
+        around.verified = _verify(around, files, request, verify)
     reports = tuple(
         _finish(file, {q.ref: around.answers[q] for q in asked[file.path]}, request)
         for file in files
@@ -100,6 +106,7 @@ def lock_profiles(
         files=reports,
         warnings=tuple(dict.fromkeys(around.warnings)),
         asked=len(around.questions),
+        verified=around.verified,
         dry_run=request.dry_run,
     )
 
@@ -139,6 +146,21 @@ def _answer(
         summary = f"{len(failures)} of {len(asked)} images could not be locked; nothing was written"
         raise combine(failures, summary)
     around.answers = dict(zip(asked, found, strict=True))
+
+
+def _verify(
+    around: _Round, files: tuple[LockFile, ...], request: LockRequest, verify: Verify
+) -> tuple[VerifiedSignature, ...]:
+    """Verify the answers whose profiles ask for a signature, each with every rule once."""
+    rules = {item.ref: item.rules for file in files for item in file.wanted}
+    asked = dict.fromkeys(
+        (pin, rule) for pin in around.answers.values() for rule in rules.get(pin.ref, ())
+    )
+    found, failures = ask_all(asked, lambda item: verify(*item), jobs=request.jobs)
+    if failures:
+        summary = f"{len(failures)} signatures could not be verified; nothing was written"
+        raise combine(failures, summary)
+    return tuple(found)
 
 
 def _finish(file: LockFile, answers: Mapping[str, PinnedImage], request: LockRequest) -> FileReport:

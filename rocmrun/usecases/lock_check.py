@@ -9,6 +9,7 @@ from rocmrun.core.lock_changes import moving_tag_warnings, pin_label
 from rocmrun.core.lock_check import Finding, drift, gone, offline_findings
 from rocmrun.core.lock_report import CheckReport
 from rocmrun.core.reference import Reference, parse_reference
+from rocmrun.core.signature import SignatureRule, VerifiedSignature
 from rocmrun.core.text import short_digest
 from rocmrun.errors import ImageGone, LockError, RocmrunError
 from rocmrun.usecases.lock import DEFAULT_JOBS, DEFAULT_TIMEOUT_SECONDS
@@ -16,6 +17,7 @@ from rocmrun.usecases.lock_ask import Inquiry, Sources, ask_all, locked_digests
 from rocmrun.usecases.lock_files import by_lock, read_lock_file
 from rocmrun.usecases.lock_selection import Selection
 from rocmrun.usecases.locks import LockPlaces
+from rocmrun.usecases.signatures import Verify, verify_again
 
 OpenSources = Callable[[Callable[[str], None], dict[str, str]], Sources]
 
@@ -25,6 +27,8 @@ class _Found:
     findings: list[Finding] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     pins: dict[str, PinnedImage] = field(default_factory=dict)
+    rules: dict[str, tuple[SignatureRule, ...]] = field(default_factory=dict)
+    verified: list[VerifiedSignature] = field(default_factory=list)
 
 
 def check_locks(
@@ -34,6 +38,7 @@ def check_locks(
     open_sources: OpenSources | None,
     jobs: int = DEFAULT_JOBS,
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+    verify: Verify = verify_again,
 ) -> CheckReport:
     """Compare the selected profiles with their locks, and the locked tags with their registries.
 
@@ -44,6 +49,7 @@ def check_locks(
             None to ask nobody (--offline).
         jobs: Questions at once.
         timeout_seconds: For each question.
+        verify: Verifies the signatures that profiles ask for.
 
     Raises:
         PlanRefused: a profile refuses moving tags and has one.
@@ -52,11 +58,13 @@ def check_locks(
     paths = _compare_with_profiles(selection, places, found)
     if open_sources is not None and found.pins:
         _compare_with_registries(found, open_sources, jobs, timeout_seconds)
+        _verify(found, verify, jobs)
     return CheckReport(
         paths=tuple(str(path) for path in paths),
         checked=tuple(sorted(found.pins)),
         findings=tuple(sorted(found.findings, key=lambda finding: finding.ref)),
         warnings=tuple(dict.fromkeys(found.warnings)),
+        verified=tuple(found.verified),
         offline=open_sources is None,
     )
 
@@ -77,6 +85,7 @@ def _compare_with_profiles(
         found.findings += findings
         wrong = {finding.ref for finding in findings}
         right = (item.ref for item in file.wanted if item.ref not in wrong)
+        found.rules |= {item.ref: item.rules for item in file.wanted}
         found.pins |= {ref: pin for ref in right if (pin := file.pins.get(ref))}
     return tuple(grouped)
 
@@ -91,6 +100,21 @@ def _compare_with_registries(
     inquiry = Inquiry(sources=sources, timeout_seconds=timeout_seconds, warnings=found.warnings)
     results, _ = ask_all(asked, lambda pin: _check(inquiry, pin), jobs=jobs)
     found.findings += [finding for finding in results if finding is not None]
+
+
+def _verify(found: _Found, verify: Verify, jobs: int) -> None:
+    """Verify the locked digests anew: a key may have been exchanged, or a signature withdrawn."""
+    asked = [(pin, rule) for pin in found.pins.values() for rule in found.rules.get(pin.ref, ())]
+
+    def ask(item: tuple[PinnedImage, SignatureRule]) -> VerifiedSignature | Finding:
+        try:
+            return verify(*item)
+        except RocmrunError as error:
+            return Finding(ref=item[0].ref, error=error)
+
+    results, _ = ask_all(asked, ask, jobs=jobs)
+    found.verified += [result for result in results if isinstance(result, VerifiedSignature)]
+    found.findings += [result for result in results if isinstance(result, Finding)]
 
 
 def _check(inquiry: Inquiry, pin: PinnedImage) -> Finding | None:

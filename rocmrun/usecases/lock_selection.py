@@ -1,13 +1,14 @@
 """Which profiles a `rocmrun lock` is about, and which images they name."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from rocmrun.core.lock_changes import Wanted
 from rocmrun.core.profile_merge import ProfileFile
 from rocmrun.core.reference import parse_reference
+from rocmrun.core.signature import SignatureRule
 from rocmrun.errors import (
     InputError,
     ParameterMissing,
@@ -16,7 +17,7 @@ from rocmrun.errors import (
     UsageError,
 )
 from rocmrun.system.profile_search import ProfileSearch
-from rocmrun.usecases.profiles import show_profile
+from rocmrun.usecases.profiles import show_profile, signature_rule
 
 _OWN = ("--profile-dir", "project")
 
@@ -30,6 +31,7 @@ class ProfileReference:
         ref: Canonical reference.
         origin: Which part of the search path the profile came from.
         path: The profile's file.
+        rule: Whose signature the profile asks for.
     """
 
     profile: str
@@ -38,6 +40,7 @@ class ProfileReference:
     moving_tags: Literal["warn", "refuse"]
     origin: str
     path: Path
+    rule: SignatureRule | None = None
 
     @property
     def wanted(self) -> Wanted:
@@ -47,6 +50,7 @@ class ProfileReference:
             platform=self.platform,
             profiles=(self.profile,),
             moving_tags=self.moving_tags,
+            rules=() if self.rule is None else (self.rule,),
         )
 
 
@@ -152,13 +156,18 @@ def _references(
     """Return the images of profile *name*: its own, and the one it is probed with."""
     shown = show_profile(name, search=search, settings=settings)
     file, image = shown.chain[0], shown.data["image"]
-    texts = [text for text in (image.get("ref"), shown.data["probe"].get("image")) if text]
+    ref, probed_with = image.get("ref"), shown.data["probe"].get("image")
+    texts = [text for text in (ref, probed_with) if text]
     if named and not texts:
         msg = f"profile {file.name} names no image: it is meant to be extended"
         raise ProfileInvalid(
             msg, hint=f'write a profile with extends = "{file.name}" and an [image] ref'
         )
-    return [_reference(text, file, image, shown.missing, platform) for text in texts]
+    found = [_reference(text, file, image, shown.missing, platform) for text in texts]
+    if not ref:
+        return found
+    rule = signature_rule(name, search=search, settings=settings)
+    return [replace(found[0], rule=rule), *found[1:]]
 
 
 def _reference(

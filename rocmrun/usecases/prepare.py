@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rocmrun.core import command_line
+from rocmrun.core.access import AccessForecast, forecast_access
 from rocmrun.core.command_line import Options
 from rocmrun.core.draft import PlanRequest
 from rocmrun.core.engine_check import check_engine
@@ -19,6 +20,7 @@ from rocmrun.core.plan import Plan, PlannedImage
 from rocmrun.core.planner import make_plan
 from rocmrun.core.reference import parse_reference
 from rocmrun.core.run import PullEvent
+from rocmrun.core.signature import VerifiedSignature
 from rocmrun.errors import EngineUnsuitable, LockMissing, ProfileInvalid
 from rocmrun.system.caller import read_caller
 from rocmrun.system.files import read_text
@@ -35,6 +37,12 @@ from rocmrun.usecases.images import (
 )
 from rocmrun.usecases.locks import find_pin
 from rocmrun.usecases.profiles import load_profile
+from rocmrun.usecases.signatures import (
+    Verify,
+    signature_notes,
+    signature_of,
+    verify_signature,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +83,9 @@ class Prepared:
     Attributes:
         pin: What the lock says; None for an unlocked image.
         lock_path: The lock file that said it.
+        access: Who may open what inside.
         engine_notes: Those of the plan's notes that are about the engine, and are warnings.
+        signature: What was verified of the image, where the profile asks for it.
     """
 
     loaded: LoadedProfile
@@ -85,7 +95,9 @@ class Prepared:
     lock_path: Path | None
     engine: EngineFacts | None
     image: ImageFacts | None
+    access: AccessForecast
     engine_notes: tuple[str, ...] = ()
+    signature: VerifiedSignature | None = None
 
 
 def load(ask: Ask) -> LoadedProfile:
@@ -120,6 +132,7 @@ def prepare(
     fetch: bool,
     on_pull: Callable[[], Callable[[PullEvent], None]],
     loaded: LoadedProfile | None = None,
+    verify: Verify = verify_signature,
 ) -> Prepared:
     """Return the plan for *ask*.
 
@@ -129,9 +142,11 @@ def prepare(
         fetch: Whether the image must be here in the end (launch, probe), rather than be described (plan).
         on_pull: Called when a pull begins; returns what takes its events.
         loaded: The profile that *ask* names, where it was read already.
+        verify: Verifies the image's signature, where the profile asks for it, before it is fetched.
     """
     loaded = loaded or load(ask)
     pin, lock_path = _pin(ask, loaded, required=fetch)
+    signature = signature_of(loaded, pin, verify) if fetch else None
     host = ask.host or _read_host(ask, loaded)
     facts = engine.facts() if engine else None
     image, planned = _image(ask, loaded, pin, engine, fetch=fetch, on_pull=on_pull)
@@ -153,16 +168,29 @@ def prepare(
         debug=ask.debug,
     )
     plan = make_plan(request)
+    access = forecast_access(
+        plan,
+        host,
+        facts,
+        # For a saved host the sources here are another machine's: they say nothing.
+        {} if ask.host else request.paths,
+        caller_uid=request.caller.uid,
+    )
+    if fetch:
+        access.refuse()
     notes = _engine_notes(facts, host, plan, refuse=fetch)
+    later = () if fetch else signature_notes(loaded)
     return Prepared(
         loaded=loaded,
-        plan=plan.with_changes(notes=(*plan.notes, *notes)),
+        plan=plan.with_changes(notes=(*plan.notes, *notes, *later)),
         host=host,
         pin=pin,
         lock_path=lock_path,
         engine=facts,
         image=image,
+        access=access,
         engine_notes=notes,
+        signature=signature,
     )
 
 

@@ -1,10 +1,11 @@
 """Find, read and merge profiles; load one for planning, or say what is in them."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from rocmrun.core.loaded_profile import LoadedProfile, load, provenance
-from rocmrun.core.profile import Profile
+from rocmrun.core.profile import Profile, Verify
 from rocmrun.core.profile_merge import (
     MergedProfile,
     ProfileFile,
@@ -13,15 +14,18 @@ from rocmrun.core.profile_merge import (
     merged_tables,
 )
 from rocmrun.core.profile_parameters import (
+    filled_in,
     has_reference,
     missing_parameters,
     parameter_values,
     partly_filled_in,
 )
 from rocmrun.core.profile_parse import find_mistakes, invalid
+from rocmrun.core.profile_paths import absolute_key
 from rocmrun.core.profile_summary import ProfileSummary, ShownProfile
 from rocmrun.core.reference import parse_reference
-from rocmrun.errors import InputError, LockError, ProfileInvalid, ProfileNotFound
+from rocmrun.core.signature import SignatureRule
+from rocmrun.errors import InputError, LockError, ParameterMissing, ProfileInvalid, ProfileNotFound
 from rocmrun.system.profile_search import ProfileSearch, is_path, read_profile
 from rocmrun.usecases.locks import LockPlaces, read_lock
 
@@ -98,6 +102,33 @@ def show_profile(
         provenance=provenance(merged, settings or {}),
         missing=missing_parameters(merged.data, values),
     )
+
+
+def signature_rule(
+    name: str, *, search: ProfileSearch, settings: Mapping[str, str]
+) -> SignatureRule | None:
+    """Return whose signature profile *name* asks for, also while parameters are missing elsewhere in it.
+
+    Raises:
+        ParameterMissing: what it asks for depends on one.
+        ProfileInvalid: the key's path has no meaning here.
+    """
+    merged = read_merged(name, search)
+    asked = merged.data.get("image", {}).get("verify")
+    if asked is None:
+        return None
+    values = parameter_values(merged.data, settings, merged.file.name)
+    declared = merged.data.get("parameters", {})
+    if missing := missing_parameters({"parameters": declared, "image": asked}, values):
+        msg = f"whose signature profile {merged.file.name} asks for depends on {', '.join(missing)}"
+        raise ParameterMissing(msg, hint=" ".join(f"--set {name}=…" for name in missing))
+    rule = Verify.model_validate(filled_in(asked, values)).rule
+    if rule.key is None:
+        return rule
+    key = absolute_key(
+        rule.key, merged, settings, directory=str(search.working_directory), home=search.home
+    )
+    return replace(rule, key=key)
 
 
 def check_profiles(names: Iterable[str], search: ProfileSearch) -> tuple[ProfileFile, ...]:

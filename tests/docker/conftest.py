@@ -17,6 +17,7 @@ from docker.errors import DockerException, ImageNotFound
 from scripts import images, registry
 from tests.docker.inside import workspace_at
 from tests.docker.jobs import Jobs
+from tests.docker.registry_content import Repository
 from tests.workspace import Rocmrun, Workspace, left_behind
 
 HERE = Path(__file__).parent
@@ -103,6 +104,14 @@ def jobs(engine: docker.DockerClient, locked_jobs: Jobs) -> Iterator[Jobs]:
     yield locked_jobs
     left = left_behind(engine, locked_jobs.workspace)
     assert left == [], f"left behind in the engine: {', '.join(left)}"
+
+
+@pytest.fixture
+def repository(engine: docker.DockerClient, workspace: Workspace) -> Repository:
+    """An empty repository of this test in the registry that `make test` has."""
+    if not registry.answers():
+        _unavailable(f"no registry answers at {registry.ADDRESS}: make test starts one")
+    return Repository(address=registry.ADDRESS, name=f"rocmrun-tests/{workspace.token}")
 
 
 def _built(engine: docker.DockerClient, reference: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 from rocmrun.core.loaded_profile import LoadedProfile, load, override
 from rocmrun.core.profile_merge import ProfileFile, ProfileLayer, merge
 from rocmrun.core.profile_paths import absolute_path
+from rocmrun.core.signature import SignatureRule
 from rocmrun.errors import ParameterMissing, PlanRefused, ProfileInvalid
 
 
@@ -51,6 +52,28 @@ def test_a_source_from_set_starts_where_the_caller_stands() -> None:
 
     assert loaded(layer("child", data), dir=".").profile.mounts[0].source == "/here"
     assert loaded(layer("child", data)).profile.mounts[0].source == "/p/child/data"
+
+
+def test_a_signers_key_starts_at_the_file_that_names_it() -> None:
+    """Also when a child asks for something else of the image."""
+    base = layer("base", {"image": {"verify": {"key": "team.pub"}}})
+    child = layer("child", {"extends": "base", "image": {"ref": "x"}})
+    chosen = {
+        "image": {"verify": {"key": "${key}"}},
+        "parameters": {"key": {"help": "h", "default": ""}},
+    }
+
+    assert loaded(child, base).profile.image.signature_rule == SignatureRule(key="/p/base/team.pub")
+    rule = loaded(layer("child", chosen), key="own.pub").profile.image.signature_rule
+    assert rule == SignatureRule(key="/here/own.pub")
+
+
+def test_an_identity_has_no_path() -> None:
+    verify = {"identity": "me@example.org", "issuer": "https://issuer.example.org"}
+
+    rule = loaded(layer("child", {"image": {"verify": verify}})).profile.image.signature_rule
+
+    assert rule == SignatureRule(**verify)
 
 
 def test_a_volume_name_is_no_path() -> None:

@@ -44,6 +44,7 @@ def mistakes(text: str) -> list[str]:
         ('[container.env]\nA = "\\u0000"', 'container.env.A: "\0" is not text without NUL characters'),
         ('[mounts]\nsource = "/a"', "mounts: expected a list of tables; write [[mounts]]"),
         ('image = "x"', "image: expected a table, got a string"),
+        ("[image.verify]\nkex = 1", 'image.verify.kex: unknown key; did you mean "key"?'),
         (
             '[container]\nworkdir = "models"',
             'container.workdir: "models" is not an absolute path below "/" without "." and ".."',
@@ -113,6 +114,15 @@ def test_one_mistake(text: str, expected: str) -> None:
     ("text", "key", "says"),
     [
         ('[container]\nshm_size = "1g"\n' + _PRIVILEGE.format("ipc:host"), "container.shm_size", "ipc:host"),
+        ("[image.verify]\n", "image.verify", "a key, or an identity and its issuer"),
+        ('[image.verify]\nidentity = "a"', "image.verify", "a key, or an identity and its issuer"),
+        ('[image.verify]\nkey = ""', "image.verify", "a key, or an identity and its issuer"),
+        ('[image.verify]\nkey = "k"\nissuer = "i"', "image.verify.issuer", "does not go with a key"),
+        (
+            '[image.verify]\nidentity = "a"\nissuer = "i"\ntransparency_log = false',
+            "image.verify.transparency_log",
+            "false goes with a key",
+        ),
         (
             _PRIVILEGE.format("ipc:host") + _PRIVILEGE.format("ipc:shareable"),
             "privileges[1].grant",

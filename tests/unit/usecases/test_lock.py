@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import stat
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rocmrun.core.lock import Lock, LockedFacts, PinnedImage, parse_lock
 from rocmrun.core.lock_changes import ChangeKind
 from rocmrun.core.lock_report import LockReport
 from rocmrun.core.reference import parse_reference
+from rocmrun.core.signature import SignatureRule, VerifiedSignature
 from rocmrun.errors import (
     DigestMismatch,
     ImageGone,
@@ -26,6 +28,7 @@ from rocmrun.errors import (
     RateLimited,
     RegistryDenied,
     RegistryUnavailable,
+    SignatureUnverified,
     UsageError,
 )
 from rocmrun.usecases.lock import LockRequest, lock_profiles
@@ -33,6 +36,7 @@ from rocmrun.usecases.lock_ask import Sources
 from rocmrun.usecases.lock_files import pull_name
 from rocmrun.usecases.lock_selection import ProfileReference, Selection
 from rocmrun.usecases.locks import LockPlaces
+from rocmrun.usecases.signatures import Verify, verify_signature
 from tests.registries import FakeRegistry, digest, no_sources
 
 X, Y, Z = (f"docker.io/team/{letter}:1" for letter in "xyz")
@@ -69,12 +73,13 @@ def lock(
     *references: ProfileReference,
     registry: FakeRegistry | Callable[..., Sources] = no_sources,
     used: set[str] | None = None,
+    verify: Verify = verify_signature,
     **options: Any,
 ) -> LockReport:
     selection = Selection(references=references, used=None if used is None else frozenset(used))
     opener = registry.opener() if isinstance(registry, FakeRegistry) else registry
     request = LockRequest(selection=selection, **options)
-    return lock_profiles(request, places=places, open_sources=opener)
+    return lock_profiles(request, places=places, open_sources=opener, verify=verify)
 
 
 def pin(ref: str = X, found: str | None = A, **fields: Any) -> PinnedImage:
@@ -423,7 +428,7 @@ def test_localhost_without_a_registry_names_what_is_built_here(places: LockPlace
     lock(places, wants(places, here), registry=registry)
 
     (image,) = parse_lock(places.project.read_text(), "x").images
-    assert ("local", C) == (image.source, image.image_id)
+    assert (image.source, image.image_id) == ("local", C)
 
 
 def test_a_local_image_for_another_platform_is_refused(places: LockPlaces) -> None:
@@ -607,3 +612,63 @@ def test_the_reference_of_an_answer_is_the_one_asked_for(places: LockPlaces) -> 
 
     assert list(read(places.project)) == [X]
     assert lock(places, wants(places, X)).files[0].changes[0].kind == ChangeKind.KEPT
+
+
+KEY, PERSON = SignatureRule(key="/team.pub"), SignatureRule(identity="me", issuer="https://i")
+
+
+@dataclass
+class Signatures:
+    """Signatures of digests, and what was asked of them."""
+
+    signed: set[str | None] = field(default_factory=set)
+    asked: list[tuple[str, SignatureRule]] = field(default_factory=list)
+
+    def __call__(self, pin: PinnedImage, rule: SignatureRule) -> VerifiedSignature:
+        self.asked.append((pin.pull_reference, rule))
+        if pin.digest not in self.signed:
+            msg = f"{pin.ref} is not signed"
+            raise SignatureUnverified(msg)
+        return VerifiedSignature.of(pin.pull_reference, rule, key=None, verified_at="T")
+
+
+def test_a_new_pin_is_verified_by_every_rule_once(places: LockPlaces) -> None:
+    """Two profiles with one key and one with another: two questions, of the digest."""
+    registry, signatures = FakeRegistry(tags={X: A, Y: B}), Signatures(signed={A})
+    asked = (
+        wants(places, X, "p", rule=KEY),
+        wants(places, X, "q", rule=KEY),
+        wants(places, X, "r", rule=PERSON),
+        wants(places, Y, "s"),
+    )
+
+    report = lock(places, *asked, registry=registry, verify=signatures)
+
+    name = f"docker.io/team/x@{A}"
+    assert {(name, KEY), (name, PERSON)} == set(signatures.asked)
+    assert len(signatures.asked) == 2
+    assert [name, name] == [signature.reference for signature in report.verified]
+    assert read(places.project) == {X: A, Y: B}
+
+
+def test_without_its_signature_nothing_is_written(places: LockPlaces) -> None:
+    """And every image without one is named."""
+    write(places.project, pin(X, A))
+    registry = FakeRegistry(tags={X: B, Y: C, Z: C})
+    asked = [wants(places, ref, ref[-3], rule=KEY) for ref in (X, Y, Z)]
+
+    with pytest.raises(SignatureUnverified) as caught:
+        lock(places, *asked, registry=registry, upgrade=True, verify=Signatures(signed={B}))
+
+    assert caught.value.details == tuple(f"{ref} is not signed" for ref in (Y, Z))
+    assert read(places.project) == {X: A}
+
+
+def test_a_pin_that_stays_is_not_verified_again(places: LockPlaces) -> None:
+    """An unchanged lock asks nobody; launch verifies what it starts."""
+    write(places.project, pin(X, A))
+    signatures = Signatures()
+
+    report = lock(places, wants(places, X, rule=KEY), verify=signatures)
+
+    assert (signatures.asked, report.verified) == ([], ())

@@ -7,10 +7,12 @@ import pytest
 
 from rocmrun.core.lock import Lock, PinnedImage
 from rocmrun.core.lock_report import CheckReport
-from rocmrun.errors import PlanRefused, RateLimited, RegistryUnavailable
+from rocmrun.core.signature import SignatureRule, VerifiedSignature
+from rocmrun.errors import PlanRefused, RateLimited, RegistryUnavailable, SignatureUnverified
 from rocmrun.usecases.lock_check import check_locks
 from rocmrun.usecases.lock_selection import ProfileReference, Selection
 from rocmrun.usecases.locks import LockPlaces
+from rocmrun.usecases.signatures import Verify, verify_again
 from tests.registries import FakeRegistry, digest, no_sources
 
 X, Y, Z = (f"docker.io/team/{letter}:1" for letter in "xyz")
@@ -46,6 +48,7 @@ def check(
     *references: ProfileReference,
     registry: FakeRegistry | None = None,
     used: set[str] | None = None,
+    verify: Verify = verify_again,
 ) -> CheckReport:
     return check_locks(
         Selection(references=references, used=None if used is None else frozenset(used)),
@@ -53,6 +56,7 @@ def check(
         open_sources=registry.opener() if registry else None,
         jobs=2,
         timeout_seconds=1,
+        verify=verify,
     )
 
 
@@ -223,3 +227,26 @@ def test_the_shipped_lock_answers_too(places: LockPlaces) -> None:
     report = check(places, wants(places, X, origin="shipped", path=path), used={X})
 
     assert (report.checked, report.failure) == ((X,), None)
+
+
+def test_signatures_are_part_of_a_check(places: LockPlaces) -> None:
+    """Of the locked digest, also where the tag has moved; not without a network."""
+    locked(places, pin(X, A), pin(Y, A), pin(Z, None, source="local", image_id=B))
+    registry = FakeRegistry(tags={X: B, Y: A})
+    rule = SignatureRule(key="/team.pub")
+    asked = [wants(places, ref, rule=rule) for ref in (X, Y, Z)]
+
+    def verify(pin: PinnedImage, rule: SignatureRule) -> VerifiedSignature:
+        if pin.ref != Y:
+            msg = f"{pin.ref} is not signed"
+            raise SignatureUnverified(msg)
+        return VerifiedSignature.of(pin.pull_reference, rule, key=None, verified_at="T")
+
+    report = check(places, *asked, registry=registry, verify=verify)
+
+    found = [(finding.ref, finding.error.slug) for finding in report.findings]
+    unsigned = "signature-unverified"
+    assert [(X, "tag-moved"), (X, unsigned), (Z, unsigned)] == found
+    assert [f"docker.io/team/y@{A}"] == [signature.reference for signature in report.verified]
+    assert code(report) == 7
+    assert code(check(places, *asked, verify=verify)) == 0

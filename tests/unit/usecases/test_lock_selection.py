@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from rocmrun.core.signature import SignatureRule
 from rocmrun.errors import (
     ParameterMissing,
     ProfileInvalid,
@@ -191,3 +192,29 @@ def test_nothing_to_lock_is_said(search: ProfileSearch) -> None:
         chosen(search, "base")
     with pytest.raises(ProfileNotFound):
         chosen(search, "absent")
+
+
+def test_whose_signature_a_profile_asks_for(search: ProfileSearch) -> None:
+    """Of its own image, not of the one that it is probed with; the key starts at the file that names it."""
+    text = '[image]\nref = "a:1"\n[image.verify]\nkey = "a.pub"\n[probe]\nimage = "b:1"'
+    write(search, "shipped/profiles/a", text)
+    write(search, "project/profiles/b", 'extends = "a"\n[image]\nref = "c:1"')
+
+    own, probed_with = chosen(search, "b").references
+
+    shipped = search.working_directory / "shipped/profiles"
+    assert own.rule == SignatureRule(key=str(shipped / "a.pub"))
+    assert (own.wanted.rules, probed_with.rule) == ((own.rule,), None)
+
+
+def test_a_signer_may_be_a_parameter(search: ProfileSearch) -> None:
+    parameters = '[parameters]\nkey = { help = "h" }\nother = { help = "h" }\n'
+    text = '[image]\nref = "a:1"\nverify = { key = "${key}" }\n[container]\nworkdir = "${other}"\n'
+    write(search, "project/profiles/a", parameters + text)
+
+    (found,) = chosen(search, "a", key="own.pub").references
+    with pytest.raises(ParameterMissing, match="whose signature profile a asks for") as caught:
+        chosen(search, "a")
+
+    assert found.rule == SignatureRule(key=str(search.working_directory / "own.pub"))
+    assert caught.value.hint == "--set key=…"
