@@ -16,6 +16,7 @@ BUG = 70
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    occupy_standard_streams()
     try:
         code = run(sys.argv[1:])
         sys.stdout.flush()
@@ -28,11 +29,24 @@ def main() -> NoReturn:
     os._exit(code)
 
 
+def occupy_standard_streams() -> None:
+    """Put /dev/null where stdin, stdout or stderr is closed: the next file or socket would take its number."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest free number is the one that is missing.
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115  # for the whole run
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115  # for the whole run
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the command line *arguments* and return the exit code."""
     from rocmrun.cli.main import cli
     from rocmrun.console.output import report_error
 
+    stdout = sys.stdout
     own = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
     as_json, launching = "--json" in own, command_of(own) == "launch"
     try:
@@ -55,6 +69,12 @@ def run(arguments: Sequence[str]) -> int:
         return 130
     except BrokenPipeError:
         raise
+    except SystemExit as stop:
+        # click hides that the reader of our output has gone: it wraps stdout and ends with 1.
+        if sys.stdout is stdout:
+            raise
+        sys.stdout = stdout
+        raise BrokenPipeError from stop
     except Exception as error:  # noqa: BLE001  # anything else is a bug of ours
         return _report_bug(error, as_json=as_json, show="--traceback" in own)
     return result if isinstance(result, int) else 0

@@ -4,8 +4,14 @@ from pathlib import Path
 
 import click
 
+from rocmrun.cli.main import command_context
 
-@click.command("host", short_help="Show the GPUs, nodes and settings of this machine.")
+
+@click.command(
+    "host",
+    short_help="Show the GPUs, nodes and settings of this machine.",
+    context_settings=command_context(),
+)
 @click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
