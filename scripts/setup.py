@@ -25,7 +25,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.setup", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", help="engine, registry and images")
-    up.add_argument("--tests", action="store_true", help="also the images and programs that only tests need")
+    up.add_argument(
+        "--tests", action="store_true", help="also the images and programs that only tests need"
+    )
     commands.add_parser("demo", help="the commands a user would type, on the demo image")
     commands.add_parser("down", help="stop what was started here")
     options = parser.parse_args()
