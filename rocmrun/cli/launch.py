@@ -97,6 +97,7 @@ def command(  # noqa: PLR0913  # one parameter an option
             prepared.plan,
             sources={"profile": prepared.loaded.path, "lock": lock},
             exposure=score_plan(prepared.plan, prepared.host, prepared.engine),
+            access=prepared.access,
         )
         return 0
 

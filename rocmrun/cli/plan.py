@@ -73,10 +73,11 @@ def command(
                 engine=prepared.engine,
                 sources=sources,
                 exposure=exposure,
+                access=prepared.access,
             )
         )
     else:
-        print_plan(out(), plan, sources=sources, exposure=exposure)
+        print_plan(out(), plan, sources=sources, exposure=exposure, access=prepared.access)
     if max_exposure is None or exposure.total <= max_exposure:
         return 0
     warn(f"exposure {exposure.total:.1f} is above the {max_exposure:g} that --max-exposure allows")

@@ -6,8 +6,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from rocmrun.console.access import print_access
 from rocmrun.console.exposure import exposure_line, print_exposure
 from rocmrun.console.output import JSON_VERSION, print_table
+from rocmrun.core.access import AccessForecast
 from rocmrun.core.create_request import create_request
 from rocmrun.core.docker_run import docker_run_line
 from rocmrun.core.exposure import Exposure
@@ -23,6 +25,7 @@ def plan_as_json(
     engine: EngineFacts | None,
     sources: dict[str, str | None],
     exposure: Exposure,
+    access: AccessForecast,
 ) -> dict[str, Any]:
     """Return the plan as one JSON object, with its hash, its docker line and where it was read from."""
     return {
@@ -31,6 +34,7 @@ def plan_as_json(
         "plan": asdict(plan),
         "hash": plan.hash,
         "exposure": exposure.to_json(),
+        "access": access.to_json(),
         "docker_run": docker_run_line(plan),
         "create_request": create_request(plan, role="workload"),
         "sources": sources,
@@ -40,7 +44,12 @@ def plan_as_json(
 
 
 def print_plan(
-    console: Console, plan: Plan, *, sources: dict[str, str | None], exposure: Exposure
+    console: Console,
+    plan: Plan,
+    *,
+    sources: dict[str, str | None],
+    exposure: Exposure,
+    access: AccessForecast,
 ) -> None:
     """Print what would be granted, what is left out, and the equivalent docker line."""
     for name, value in (*_header(plan, sources), ("exposure", exposure_line(exposure))):
@@ -53,6 +62,7 @@ def print_plan(
     console.print("Left out of AMD's usual docker line:", style="bold")
     for item in plan.left_out:
         console.print(f"  {item.what}: {item.reason}", markup=False)
+    print_access(console, access)
     console.print()
     print_exposure(console, exposure)
     if plan.notes:

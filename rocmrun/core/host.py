@@ -178,12 +178,14 @@ class PathFacts:
         components: Every directory on the way and the path itself, after symlinks: (path, mode, uid, gid);
             as far as it exists.
         real_path: The path after symlinks; None when it does not resolve.
+        acl: Whether a POSIX ACL of the path itself adds rights that mode and owner do not show.
     """
 
     path: str
     kind: Literal["directory", "file", "socket", "device", "other", "missing", "loop", "denied"]
     real_path: str | None = None
     components: tuple[tuple[str, int, int, int], ...] = ()
+    acl: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from rocmrun.console.plan import print_plan
+from rocmrun.core.access import forecast_access
 from rocmrun.core.caller import Caller
 from rocmrun.core.command_line import Options
 from rocmrun.core.draft import PlanRequest
@@ -39,8 +40,10 @@ def plan_session() -> str:
     text = io.StringIO()
     console = Console(file=text, width=WIDTH, no_color=True, highlight=False, markup=False)
     plan = _plan()
-    exposure = score_plan(plan, mi300x_host(), None)
-    print_plan(console, plan, sources={}, exposure=exposure)
+    host = mi300x_host()
+    exposure = score_plan(plan, host, None)
+    access = forecast_access(plan, host, None, {}, caller_uid=1000)
+    print_plan(console, plan, sources={}, exposure=exposure, access=access)
     lines = [line.rstrip() for line in text.getvalue().splitlines()]
     left_out = lines.index("Left out of AMD's usual docker line:")
     header = [line for line in lines if line.startswith(HEADER)]

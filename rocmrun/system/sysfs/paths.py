@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from rocmrun.core.host import PathFacts
+from rocmrun.system.sysfs.tree import has_acl
 
 Kind = Literal["directory", "file", "socket", "device", "other", "missing", "loop", "denied"]
 
@@ -35,6 +36,7 @@ def read_path(path: str) -> PathFacts:
         kind=kind,
         real_path=walk.here if resolved else None,
         components=tuple(walk.components),
+        acl=resolved and has_acl(walk.here),
     )
 
 

@@ -125,7 +125,7 @@ class Tree:
             gid=facts.st_gid,
             major=os.major(facts.st_rdev) if is_device else None,
             minor=os.minor(facts.st_rdev) if is_device else None,
-            acl=_has_acl(real),
+            acl=has_acl(real),
         )
 
     def _names(self, path: str) -> list[str]:
@@ -143,7 +143,8 @@ class Tree:
             self.note(f"cannot read {path}: {error.strerror or error}")
 
 
-def _has_acl(path: str) -> bool:
+def has_acl(path: str) -> bool:
+    """Whether a POSIX ACL adds rights to a path, after symlinks, that its mode does not show."""
     try:
         return bool(os.getxattr(path, "system.posix_acl_access"))
     except OSError:

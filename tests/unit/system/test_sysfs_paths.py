@@ -2,6 +2,7 @@
 
 import os
 import socket
+import struct
 import tempfile
 from pathlib import Path
 
@@ -103,3 +104,18 @@ def read_path_as_nobody(path: Path) -> PathFacts:
 def test_a_relative_path_starts_at_the_working_directory() -> None:
     """And is reported absolute."""
     assert read_path(".").real_path == str(Path.cwd().resolve())
+
+
+def test_an_acl_of_the_path_itself_is_seen(tmp_path: Path) -> None:
+    """Not one of a directory on the way; a link is judged by where it leads."""
+    nobody = 0xFFFFFFFF
+    entries = ((1, 7, nobody), (2, 7, 4711), (4, 0, nobody), (0x10, 7, nobody), (0x20, 0, nobody))
+    folder = tmp_path / "folder"
+    (folder / "below").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(folder)
+    text = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    os.setxattr(folder, "system.posix_acl_access", text)
+
+    assert read_path(str(folder)).acl
+    assert read_path(f"{tmp_path}/link").acl
+    assert not read_path(str(folder / "below")).acl
