@@ -20,14 +20,14 @@ def make_cache_directory(path: str, root: str, uid: int, gid: int) -> None:
     relative = Path(path).relative_to(root)
     try:
         Path(root).mkdir(mode=ENTERABLE, parents=True, exist_ok=True)
-        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-        try:
+        with contextlib.ExitStack() as stack:
+            descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, descriptor)
             for index, part in enumerate(relative.parts):
                 last = index == len(relative.parts) - 1
                 descriptor = _enter(descriptor, part, PRIVATE if last else ENTERABLE)
+                stack.callback(os.close, descriptor)
             _own(descriptor, path, uid, gid)
-        finally:
-            os.close(descriptor)
     except OSError as error:
         msg = f"cannot make the cache directory {path}: {error.strerror}"
         raise HostNotReady(
@@ -36,13 +36,10 @@ def make_cache_directory(path: str, root: str, uid: int, gid: int) -> None:
 
 
 def _enter(parent: int, name: str, mode: int) -> int:
-    """Open, and make if needed, one directory below *parent*; closes *parent*."""
-    try:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(name, mode, dir_fd=parent)
-        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
-    finally:
-        os.close(parent)
+    """Open, and make if needed, one directory below *parent*."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(name, mode, dir_fd=parent)
+    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
 
 
 def _own(descriptor: int, path: str, uid: int, gid: int) -> None:

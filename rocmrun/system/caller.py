@@ -61,7 +61,8 @@ def process_label() -> str:
 def process_runs(label: str) -> bool:
     """Return whether the process that `process_label` named still runs."""
     pid, _, start = label.partition(":")
-    return pid.isdigit() and _start_time(int(pid)) == start != ""
+    is_number = pid.isascii() and pid.isdigit()
+    return is_number and _start_time(int(pid)) == start != ""
 
 
 def _start_time(pid: int) -> str:
