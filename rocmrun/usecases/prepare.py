@@ -19,10 +19,10 @@ from rocmrun.core.lock import PinnedImage
 from rocmrun.core.plan import Plan, PlannedImage
 from rocmrun.core.planner import make_plan
 from rocmrun.core.reference import parse_reference
-from rocmrun.core.run import PullEvent
 from rocmrun.core.signature import VerifiedSignature
+from rocmrun.core.voice import OnPull
 from rocmrun.errors import EngineUnsuitable, LockMissing, ProfileInvalid
-from rocmrun.system.caller import read_caller
+from rocmrun.system.caller import process_label, read_caller
 from rocmrun.system.files import read_text
 from rocmrun.system.profile_search import ProfileSearch
 from rocmrun.system.sysfs import read_host, read_path
@@ -130,7 +130,7 @@ def prepare(
     engine: Engine | None,
     *,
     fetch: bool,
-    on_pull: Callable[[], Callable[[PullEvent], None]],
+    on_pull: OnPull,
     loaded: LoadedProfile | None = None,
     verify: Verify = verify_signature,
 ) -> Prepared:
@@ -140,7 +140,7 @@ def prepare(
         ask: What is wanted.
         engine: None to plan without one: what it alone can tell is then left open.
         fetch: Whether the image must be here in the end (launch, probe), rather than be described (plan).
-        on_pull: Called when a pull begins; returns what takes its events.
+        on_pull: Opened while a pull goes on; gives what takes its events.
         loaded: The profile that *ask* names, where it was read already.
         verify: Verifies the image's signature, where the profile asks for it, before it is fetched.
     """
@@ -238,7 +238,7 @@ def _image(
     engine: Engine | None,
     *,
     fetch: bool,
-    on_pull: Callable[[], Callable[[PullEvent], None]],
+    on_pull: OnPull,
 ) -> tuple[ImageFacts | None, PlannedImage]:
     if pin is None:
         reference = parse_reference(loaded.profile.image.ref or "").canonical
