@@ -1,15 +1,14 @@
 """Have exactly the locked image on this machine: by digest, by id, or by a pull that is verified."""
 
 import contextlib
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.image_user import look_up_user
 from rocmrun.core.lock import PinnedImage
 from rocmrun.core.plan import PlannedImage
-from rocmrun.core.run import PullEvent
 from rocmrun.core.text import short_digest
+from rocmrun.core.voice import OnPull
 from rocmrun.errors import DigestMismatch, ImageGone, PlatformMismatch
 from rocmrun.system import signals
 from rocmrun.system.caller import process_label
@@ -41,7 +40,7 @@ def ensure_image(
     pin: PinnedImage,
     *,
     pull: bool,
-    on_pull: Callable[[], Callable[[PullEvent], None]],
+    on_pull: OnPull,
 ) -> ImageFacts:
     """Return the locked image, pulled if it is absent, verified, and kept from `docker image prune`.
 
@@ -49,7 +48,7 @@ def ensure_image(
         engine: Where.
         pin: What the lock says.
         pull: Whether an absent image may be pulled.
-        on_pull: Called when a pull begins; returns what takes its events.
+        on_pull: Opened while a pull goes on; gives what takes its events.
 
     Raises:
         ImageGone: absent, and not to be pulled.
@@ -60,10 +59,17 @@ def ensure_image(
     if found is None:
         if not pull or pin.source == "local":
             raise _absent(pin)
-        found = _pull(engine, pin, on_pull())
+        found = _pull(engine, pin, on_pull)
     if pin.digest:
         engine.tag(found.image_id, *keep_tag(pin.digest).split(":"))
     return found
+
+
+def how_known(pin: PinnedImage, found: ImageFacts | None) -> str:
+    """Return what to add where the locked image is here by its id alone; "" where its digest names it."""
+    if found is None or pin.digest is None or _has_digest(found, pin.digest):
+        return ""
+    return f" (known by its id {short_digest(found.image_id)}: docker load loses digests)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +90,7 @@ def ensure_unlocked(
     image: UnlockedImage,
     *,
     pull: bool,
-    on_pull: Callable[[], Callable[[PullEvent], None]],
+    on_pull: OnPull,
 ) -> ImageFacts:
     """Return what the tag names on this machine, pulled if it is absent.
 
@@ -97,9 +103,9 @@ def ensure_unlocked(
         msg = f"{image.ref} is not on this machine, and --pull never forbids fetching it"
         raise ImageGone(msg, hint=LOAD_HINT)
     if found is None:
-        on_event = on_pull()
-        for event in engine.pull(image.ref, image.platform):
-            on_event(event)
+        with on_pull() as on_event:
+            for event in engine.pull(image.ref, image.platform):
+                on_event(event)
         found = engine.image(image.ref)
     if found is None:
         msg = f"pulled {image.ref}, but the engine has nothing of that name"
@@ -131,11 +137,12 @@ def ids_of_user(engine: Engine, image: ImageFacts, platform: str) -> tuple[int, 
     return look_up_user(image.user, passwd, group)
 
 
-def _pull(engine: Engine, pin: PinnedImage, on_event: Callable[[PullEvent], None]) -> ImageFacts:
-    for event in engine.pull(pin.pull_reference, pin.platform):
-        on_event(event)
+def _pull(engine: Engine, pin: PinnedImage, on_pull: OnPull) -> ImageFacts:
+    with on_pull() as on_event:
+        for event in engine.pull(pin.pull_reference, pin.platform):
+            on_event(event)
     found = engine.image(pin.pull_reference)
-    if found is None or not any(name.endswith(f"@{pin.digest}") for name in found.repo_digests):
+    if found is None or not _has_digest(found, pin.digest):
         arrived = ", ".join(found.repo_digests) if found else "nothing under that digest"
         msg = f"pulled {pin.pull_reference}, but the engine has {arrived}"
         raise DigestMismatch(msg, hint="remove the image and launch again")
@@ -180,3 +187,7 @@ def planned_image(pin: PinnedImage, found: ImageFacts | None) -> PlannedImage:
         image_id=found.image_id if found else pin.image_id,
         source=pin.source,
     )
+
+
+def _has_digest(found: ImageFacts, digest: str | None) -> bool:
+    return any(name.endswith(f"@{digest}") for name in found.repo_digests)

@@ -19,6 +19,7 @@ from rocmrun.usecases.containers import CreatedContainer, check_command, created
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.foreground import Foreground
 from rocmrun.usecases.gpu_guard import gpus_reserved
+from rocmrun.usecases.images import how_known
 from rocmrun.usecases.prepare import Prepared, load, prepare
 from rocmrun.usecases.proofs import earlier_proof, keep_proof
 from rocmrun.usecases.proving import Proof, prove
@@ -98,7 +99,8 @@ def announce(prepared: Prepared, voice: Voice) -> None:
             f"{image.ref} is not locked: what starts is whatever the tag names on this machine"
         )
     else:
-        voice.say(f"image {image.ref} @ {image.digest or image.image_id}")
+        known = how_known(prepared.pin, prepared.image)
+        voice.say(f"image {image.ref} @ {image.digest or image.image_id}{known}")
     if signature := prepared.signature:
         voice.say(f"signature verified {signature.verified_at}: {signature.signer}")
     for note in prepared.plan.notes:

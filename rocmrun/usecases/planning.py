@@ -4,8 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from rocmrun.core.exposure import score_plan
 from rocmrun.core.host_json import host_from_json
-from rocmrun.core.run import PullEvent
+from rocmrun.core.image_report import image_report
+from rocmrun.core.plan_view import PlanView
 from rocmrun.errors import EngineUnreachable, InputError
 from rocmrun.system.files import read_text
 from rocmrun.usecases.engine_protocol import Engine
@@ -36,10 +38,21 @@ def plan_profile(
     return prepare(ask(host=host), engine, fetch=False, on_pull=_nothing_is_pulled)
 
 
-def _nothing_is_pulled() -> Callable[[PullEvent], None]:
-    return _refuse
+def view(prepared: Prepared) -> PlanView:
+    """Return what is shown of a plan."""
+    plan, host, engine = prepared.plan, prepared.host, prepared.engine
+    return PlanView(
+        plan=plan,
+        host=host,
+        engine=engine,
+        exposure=score_plan(plan, host, engine),
+        access=prepared.access,
+        image=image_report(prepared.image, prepared.claims),
+        profile_path=prepared.loaded.path,
+        lock_path=str(prepared.lock_path) if prepared.lock_path else None,
+    )
 
 
-def _refuse(_event: PullEvent) -> NoReturn:
+def _nothing_is_pulled() -> NoReturn:
     msg = "a plan pulls nothing"
     raise AssertionError(msg)

@@ -1,7 +1,7 @@
 """From a profile's name to a plan: read the profile, the lock, the host, the engine and the image, then decide."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,16 +13,17 @@ from rocmrun.core.engine_check import check_engine
 from rocmrun.core.grants import ParsedGrant, parse_grant
 from rocmrun.core.host import EngineFacts, HostFacts, PathFacts
 from rocmrun.core.image import ImageFacts
+from rocmrun.core.image_report import image_claims
 from rocmrun.core.image_user import numeric_ids
 from rocmrun.core.loaded_profile import LoadedProfile, override
-from rocmrun.core.lock import PinnedImage
+from rocmrun.core.lock import LockedFacts, PinnedImage
 from rocmrun.core.plan import Plan, PlannedImage
 from rocmrun.core.planner import make_plan
 from rocmrun.core.reference import parse_reference
 from rocmrun.core.signature import VerifiedSignature
 from rocmrun.core.voice import OnPull
 from rocmrun.errors import EngineUnsuitable, LockMissing, ProfileInvalid
-from rocmrun.system.caller import process_label, read_caller
+from rocmrun.system.caller import read_caller
 from rocmrun.system.files import read_text
 from rocmrun.system.profile_search import ProfileSearch
 from rocmrun.system.sysfs import read_host, read_path
@@ -83,6 +84,7 @@ class Prepared:
     Attributes:
         pin: What the lock says; None for an unlocked image.
         lock_path: The lock file that said it.
+        claims: What the image says it holds.
         access: Who may open what inside.
         engine_notes: Those of the plan's notes that are about the engine, and are warnings.
         signature: What was verified of the image, where the profile asks for it.
@@ -95,6 +97,7 @@ class Prepared:
     lock_path: Path | None
     engine: EngineFacts | None
     image: ImageFacts | None
+    claims: LockedFacts | None
     access: AccessForecast
     engine_notes: tuple[str, ...] = ()
     signature: VerifiedSignature | None = None
@@ -156,6 +159,7 @@ def prepare(
         provenance=loaded.provenance,
         image=planned,
         image_facts=image,
+        claims=image_claims(image, pin.facts if pin else None, planned.ref),
         image_ids=_image_ids(loaded, engine, image),
         host=host,
         engine=facts,
@@ -188,6 +192,7 @@ def prepare(
         lock_path=lock_path,
         engine=facts,
         image=image,
+        claims=request.claims,
         access=access,
         engine_notes=notes,
         signature=signature,

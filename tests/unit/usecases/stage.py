@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ class Heard:
             detail=self.details.append,
             warn=self.warnings.append,
             result=self.results.append,
-            on_pull=lambda: self.pulls.append,
+            on_pull=lambda: nullcontext(self.pulls.append),
             on_check=self.checks.append,
         )
 

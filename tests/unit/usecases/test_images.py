@@ -11,6 +11,7 @@ from rocmrun.usecases.images import (
     ensure_image,
     ensure_unlocked,
     find_image,
+    how_known,
     ids_of_user,
     keep_tag,
     planned_image,
@@ -94,6 +95,13 @@ def test_an_image_is_found_by_its_recorded_id_where_the_digest_was_lost() -> Non
 
     assert find_image(FakeEngine(images={IMAGE_ID: IMAGE}), pin) == IMAGE
     assert find_image(FakeEngine(images={IMAGE_ID: IMAGE}), PIN) is None
+
+
+def test_an_image_that_is_known_by_its_id_alone_is_said() -> None:
+    loaded = replace(IMAGE, repo_digests=())
+
+    assert how_known(PIN, loaded) == " (known by its id 1d1d1d1d1d1d: docker load loses digests)"
+    assert (how_known(PIN, IMAGE), how_known(PIN, None), how_known(LOCAL, loaded)) == ("", "", "")
 
 
 @pytest.mark.parametrize(
