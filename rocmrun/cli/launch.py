@@ -87,18 +87,9 @@ def command(  # noqa: PLR0913  # one parameter an option
     if dry_run:
         from rocmrun.console.output import out
         from rocmrun.console.plan import print_plan
-        from rocmrun.core.exposure import score_plan
-        from rocmrun.usecases.planning import plan_profile
+        from rocmrun.usecases.planning import plan_profile, view
 
-        prepared = plan_profile(ask, offline=False, host_file=None)
-        lock = str(prepared.lock_path) if prepared.lock_path else None
-        print_plan(
-            out(),
-            prepared.plan,
-            sources={"profile": prepared.loaded.path, "lock": lock},
-            exposure=score_plan(prepared.plan, prepared.host, prepared.engine),
-            access=prepared.access,
-        )
+        print_plan(out(), view(plan_profile(ask, offline=False, host_file=None)))
         return 0
 
     from rocmrun.usecases.engines import connect_early

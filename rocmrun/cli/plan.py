@@ -55,29 +55,14 @@ def command(
     """
     from rocmrun.console.output import emit_json, out, warn
     from rocmrun.console.plan import plan_as_json, print_plan
-    from rocmrun.core.exposure import score_plan
-    from rocmrun.usecases.planning import plan_profile
+    from rocmrun.usecases.planning import plan_profile, view
 
-    prepared = plan_profile(ask, offline=offline, host_file=host_file)
-    sources = {
-        "profile": prepared.loaded.path,
-        "lock": str(prepared.lock_path) if prepared.lock_path else None,
-    }
-    plan = prepared.plan
-    exposure = score_plan(plan, prepared.host, prepared.engine)
+    shown = view(plan_profile(ask, offline=offline, host_file=host_file))
     if as_json:
-        emit_json(
-            plan_as_json(
-                plan,
-                host=prepared.host,
-                engine=prepared.engine,
-                sources=sources,
-                exposure=exposure,
-                access=prepared.access,
-            )
-        )
+        emit_json(plan_as_json(shown))
     else:
-        print_plan(out(), plan, sources=sources, exposure=exposure, access=prepared.access)
+        print_plan(out(), shown)
+    exposure = shown.exposure
     if max_exposure is None or exposure.total <= max_exposure:
         return 0
     warn(f"exposure {exposure.total:.1f} is above the {max_exposure:g} that --max-exposure allows")

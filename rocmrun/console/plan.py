@@ -9,50 +9,37 @@ from rich.table import Table
 from rocmrun.console.access import print_access
 from rocmrun.console.exposure import exposure_line, print_exposure
 from rocmrun.console.output import JSON_VERSION, print_table
-from rocmrun.core.access import AccessForecast
 from rocmrun.core.create_request import create_request
 from rocmrun.core.docker_run import docker_run_line
-from rocmrun.core.exposure import Exposure
-from rocmrun.core.host import EngineFacts, HostFacts
+from rocmrun.core.image_report import ImageReport
 from rocmrun.core.plan import Plan
+from rocmrun.core.plan_view import PlanView
 from rocmrun.core.text import human_size, printable
 
 
-def plan_as_json(
-    plan: Plan,
-    *,
-    host: HostFacts,
-    engine: EngineFacts | None,
-    sources: dict[str, str | None],
-    exposure: Exposure,
-    access: AccessForecast,
-) -> dict[str, Any]:
+def plan_as_json(view: PlanView) -> dict[str, Any]:
     """Return the plan as one JSON object, with its hash, its docker line and where it was read from."""
+    plan, host = view.plan, view.host
     return {
         "v": JSON_VERSION,
         "ok": True,
         "plan": asdict(plan),
         "hash": plan.hash,
-        "exposure": exposure.to_json(),
-        "access": access.to_json(),
+        "exposure": view.exposure.to_json(),
+        "access": view.access.to_json(),
+        "image": view.image.to_json(),
         "docker_run": docker_run_line(plan),
         "create_request": create_request(plan, role="workload"),
-        "sources": sources,
-        "engine": asdict(engine) if engine else None,
+        "sources": {"profile": view.profile_path, "lock": view.lock_path},
+        "engine": asdict(view.engine) if view.engine else None,
         "host": {"kernel": host.kernel, "driver_version": host.driver_version, "root": host.root},
     }
 
 
-def print_plan(
-    console: Console,
-    plan: Plan,
-    *,
-    sources: dict[str, str | None],
-    exposure: Exposure,
-    access: AccessForecast,
-) -> None:
+def print_plan(console: Console, view: PlanView) -> None:
     """Print what would be granted, what is left out, and the equivalent docker line."""
-    for name, value in (*_header(plan, sources), ("exposure", exposure_line(exposure))):
+    plan = view.plan
+    for name, value in _header(view):
         console.print(f"{name:<10} {printable(value)}", markup=False)
     console.print()
     _print_gpus(console, plan)
@@ -62,9 +49,9 @@ def print_plan(
     console.print("Left out of AMD's usual docker line:", style="bold")
     for item in plan.left_out:
         console.print(f"  {item.what}: {item.reason}", markup=False)
-    print_access(console, access)
+    print_access(console, view.access)
     console.print()
-    print_exposure(console, exposure)
+    print_exposure(console, view.exposure)
     if plan.notes:
         console.print()
         console.print("Notes:", style="bold")
@@ -75,7 +62,8 @@ def print_plan(
     console.print(docker_run_line(plan), markup=False, soft_wrap=True)
 
 
-def _header(plan: Plan, sources: dict[str, str | None]) -> list[tuple[str, str]]:
+def _header(view: PlanView) -> list[tuple[str, str]]:
+    plan = view.plan
     digest = plan.image.digest or (
         f"local image {plan.image.image_id}"
         if plan.image.source == "local"
@@ -88,10 +76,11 @@ def _header(plan: Plan, sources: dict[str, str | None]) -> list[tuple[str, str]]
     if plan.cpus:
         limits.append(f"{plan.cpus:g} cpus")
     return [
-        ("profile", f"{plan.profile} ({sources.get('profile') or '?'})"),
+        ("profile", f"{plan.profile} ({view.profile_path or '?'})"),
         ("image", plan.image.ref),
         ("digest", digest),
-        ("lock", sources.get("lock") or "none that covers this image"),
+        *([("declares", _declared(view.image))] if view.image.declared else []),
+        ("lock", view.lock_path or "none that covers this image"),
         ("command", " ".join((*(plan.entrypoint or ()), *plan.command)) or "the image's own"),
         (
             "user",
@@ -105,7 +94,12 @@ def _header(plan: Plan, sources: dict[str, str | None]) -> list[tuple[str, str]]
         ("isolation", plan.isolation),
         ("probe", f"{plan.probe.level}, {plan.probe.accelerator}, {plan.probe.runtime}"),
         ("plan", plan.hash[:16]),
+        ("exposure", exposure_line(view.exposure)),
     ]
+
+
+def _declared(image: ImageReport) -> str:
+    return ", ".join(str(claim) for claim in image.declared)
 
 
 def _print_gpus(console: Console, plan: Plan) -> None:

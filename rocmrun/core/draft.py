@@ -7,6 +7,7 @@ from rocmrun.core.caller import Caller
 from rocmrun.core.grants import ParsedGrant, parse_grant
 from rocmrun.core.host import EngineFacts, HostFacts, PathFacts
 from rocmrun.core.image import ImageFacts
+from rocmrun.core.lock import LockedFacts
 from rocmrun.core.plan import Grant, PlannedImage
 from rocmrun.core.profile import Profile
 from rocmrun.core.profile_merge import nearest
@@ -22,6 +23,7 @@ class PlanRequest:
         provenance: Key path → who set it ("profile base", "command line"); absent keys are defaults.
         image: What the lock says, with the id of the local image where one was looked up.
         image_facts: The image's config; None when no engine was asked.
+        claims: What the image says it holds.
         engine: None when no engine was asked.
         paths: Source path → facts, for every bind mount.
         seccomp_files: Path → JSON text, for every seccomp file that a grant names.
@@ -37,6 +39,7 @@ class PlanRequest:
     caller: Caller
     provenance: Mapping[str, str] = field(default_factory=dict)
     image_facts: ImageFacts | None = None
+    claims: LockedFacts | None = None
     engine: EngineFacts | None = None
     paths: Mapping[str, PathFacts] = field(default_factory=dict)
     seccomp_files: Mapping[str, str] = field(default_factory=dict)

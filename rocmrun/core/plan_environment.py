@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from rocmrun.core import baseline
 from rocmrun.core.draft import Draft
 from rocmrun.core.host import Gpu
+from rocmrun.core.image_report import environment_lints, target_lints
 from rocmrun.core.plan import PlannedDevice
 
 ROOT_HOME = "/root"
@@ -29,6 +30,18 @@ def plan_environment(
     values |= _search_path(draft, uid)
     values |= draft.request.profile.container.env
     return tuple(sorted(values.items()))
+
+
+def note_image(
+    draft: Draft, gpus: tuple[Gpu, ...], environment: tuple[tuple[str, str], ...]
+) -> None:
+    """Say what the image bakes in that changes what these GPUs do, and whether it was built for them."""
+    facts = draft.request.image_facts
+    baked = facts.environment if facts and draft.request.profile.accelerator == "rocm" else {}
+    for lint in environment_lints(baked, dict(environment)):
+        draft.note(lint)
+    for lint in target_lints(draft.request.claims, gpus):
+        draft.note(lint)
 
 
 def _visible_devices(

@@ -15,7 +15,7 @@ from rocmrun.core.plan_devices import (
     plan_groups,
     planned_gpus,
 )
-from rocmrun.core.plan_environment import plan_environment
+from rocmrun.core.plan_environment import note_image, plan_environment
 from rocmrun.core.plan_security import plan_security
 from rocmrun.core.plan_storage import plan_cache, plan_mounts, plan_tmpfs
 from rocmrun.core.policy import check_policy
@@ -42,6 +42,8 @@ def make_plan(request: PlanRequest) -> Plan:
     mounts = tuple(sorted((*mounts, cache))) if cache else mounts
     tmpfs = plan_tmpfs(draft, mounts, memory)
     network, ports = _network(draft)
+    environment = plan_environment(draft, gpus, devices, uid, network)
+    note_image(draft, gpus, environment)
     container = request.profile.container
     plan = Plan(
         profile=request.name,
@@ -56,7 +58,7 @@ def make_plan(request: PlanRequest) -> Plan:
         devices=devices,
         mounts=mounts,
         tmpfs=tmpfs,
-        env=plan_environment(draft, gpus, devices, uid, network),
+        env=environment,
         env_from=_env_from(draft),
         network=network,
         ports=ports,

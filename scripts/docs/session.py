@@ -17,7 +17,8 @@ from rocmrun.core.command_line import Options
 from rocmrun.core.draft import PlanRequest
 from rocmrun.core.exposure import score_plan
 from rocmrun.core.host import DeviceNode, HostFacts, PathFacts
-from rocmrun.core.plan import Plan
+from rocmrun.core.image_report import image_report
+from rocmrun.core.plan_view import PlanView
 from rocmrun.core.planner import make_plan
 from rocmrun.system.profile_search import ProfileDirectory, ProfileSearch, shipped_directory
 from rocmrun.system.sysfs import read_host
@@ -39,11 +40,7 @@ def plan_session() -> str:
     """Return what `rocmrun plan prod-inference` prints for one of eight MI300X, cut short."""
     text = io.StringIO()
     console = Console(file=text, width=WIDTH, no_color=True, highlight=False, markup=False)
-    plan = _plan()
-    host = mi300x_host()
-    exposure = score_plan(plan, host, None)
-    access = forecast_access(plan, host, None, {}, caller_uid=1000)
-    print_plan(console, plan, sources={}, exposure=exposure, access=access)
+    print_plan(console, _view())
     lines = [line.rstrip() for line in text.getvalue().splitlines()]
     left_out = lines.index("Left out of AMD's usual docker line:")
     header = [line for line in lines if line.startswith(HEADER)]
@@ -86,7 +83,7 @@ def _owned(node: DeviceNode) -> DeviceNode:
     return replace(node, host_path=node.path, uid=0, gid=992, mode=0o660)
 
 
-def _plan() -> Plan:
+def _view() -> PlanView:
     search = ProfileSearch(
         directories=(ProfileDirectory(path=shipped_directory(), origin="shipped"),),
         working_directory=Path("/"),
@@ -97,15 +94,24 @@ def _plan() -> Plan:
     places = LockPlaces.of(lockfile=None, environment={}, directory=Path("/nonexistent"))
     pin, _ = find_pin(loaded, places=places)
     models = PathFacts(path="/srv/models", kind="directory", real_path="/srv/models")
-    return make_plan(
+    host = mi300x_host()
+    plan = make_plan(
         PlanRequest(
             name=loaded.name,
             profile=loaded.profile,
             provenance=loaded.provenance,
             image=planned_image(pin, None),
-            host=mi300x_host(),
+            host=host,
             caller=Caller(uid=1000, gid=1000, cache_root="/home/you/.cache/rocmrun"),
             paths={models.path: models},
             narrow=("index:0",),
         )
+    )
+    return PlanView(
+        plan=plan,
+        host=host,
+        engine=None,
+        exposure=score_plan(plan, host, None),
+        access=forecast_access(plan, host, None, {}, caller_uid=1000),
+        image=image_report(None, None),
     )
