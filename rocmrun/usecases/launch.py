@@ -11,7 +11,7 @@ from rocmrun.core.rights import unequal_rights
 from rocmrun.core.text import human_size
 from rocmrun.core.voice import Voice
 from rocmrun.errors import ContainerMismatch, PlanRefused, ProbeFailed, UsageError
-from rocmrun.system import signals
+from rocmrun.system import signals, terminal
 from rocmrun.system.cache_directories import make_cache_directory
 from rocmrun.system.caller import read_caller, values_of
 from rocmrun.system.sysfs import read_host
@@ -82,6 +82,10 @@ def check_request(request: LaunchRequest) -> None:
     if request.detach and request.ask.interactive:
         msg = "--detach leaves nobody to feed stdin: drop --interactive"
         raise UsageError(msg)
+    if request.ask.tty and request.ask.interactive and not terminal.is_terminal(0):
+        # The end of a pipe hangs the container's terminal up, mostly before its last line is read.
+        msg = "--tty and --interactive need a terminal, and stdin is none"
+        raise UsageError(msg, hint="drop --tty: bytes pass through unchanged then")
     if request.ask.unlocked and read_caller().in_ci:
         msg = "--unlocked is refused where CI is set: what runs there must be a reviewed digest"
         raise PlanRefused(msg, hint="commit a lock: rocmrun lock")
