@@ -17,6 +17,9 @@ BUG = 70
 def main() -> NoReturn:
     """Run the command line and exit."""
     occupy_standard_streams()
+    # Looking for pydantic's plugins reads the metadata of every installed package, and none of them
+    # may change what a profile or a lock means.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         code = run(sys.argv[1:])
         sys.stdout.flush()
