@@ -11,6 +11,7 @@ from rocmrun.console.exposure import exposure_line, print_exposure
 from rocmrun.console.output import JSON_VERSION, print_table
 from rocmrun.core.create_request import create_request
 from rocmrun.core.docker_run import docker_run_line
+from rocmrun.core.engine_report import engine_line, engine_to_json
 from rocmrun.core.image_report import ImageReport
 from rocmrun.core.plan import Plan
 from rocmrun.core.plan_view import PlanView
@@ -31,7 +32,7 @@ def plan_as_json(view: PlanView) -> dict[str, Any]:
         "docker_run": docker_run_line(plan),
         "create_request": create_request(plan, role="workload"),
         "sources": {"profile": view.profile_path, "lock": view.lock_path},
-        "engine": asdict(view.engine) if view.engine else None,
+        "engine": engine_to_json(view.engine, host) if view.engine else None,
         "host": {"kernel": host.kernel, "driver_version": host.driver_version, "root": host.root},
     }
 
@@ -91,6 +92,7 @@ def _header(view: PlanView) -> list[tuple[str, str]]:
         ("root fs", "read-only" if plan.read_only_root else "writable"),
         ("network", plan.network),
         ("limits", ", ".join(limits)),
+        ("engine", engine_line(view.engine, view.host) if view.engine else "none was asked"),
         ("isolation", plan.isolation),
         ("probe", f"{plan.probe.level}, {plan.probe.accelerator}, {plan.probe.runtime}"),
         ("plan", plan.hash[:16]),

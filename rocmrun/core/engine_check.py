@@ -14,7 +14,14 @@ from rocmrun.errors import EngineUnsuitable
 OWN_SECCOMP = frozenset({"default", "builtin"})
 UNCONFINED = "unconfined"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-SNAP = ("/var/snap/", "/snap/")
+# Why a runtime cannot do the job, by what its name begins with.
+_RUNTIMES = {
+    "runsc": "gVisor's own kernel has no /dev/kfd",
+    "kata": "Kata's virtual machine has no GPU of this host",
+    "sysbox": "Sysbox maps every id, so that nobody inside can open the GPU's nodes",
+    "amd": "AMD's runtime adds card nodes, and GPUs that an image's AMD_VISIBLE_DEVICES asks for",
+    "nvidia": "NVIDIA's runtime adds nodes, and GPUs that an image's NVIDIA_VISIBLE_DEVICES asks for",
+}
 _LOCAL_ENGINE = "point DOCKER_HOST at an engine of this host: unix:///var/run/docker.sock"
 
 
@@ -32,10 +39,10 @@ def check_engine(engine: EngineFacts, host: HostFacts, plan: Plan) -> tuple[str,
 
 def _refuse_another_machine(engine: EngineFacts, host: HostFacts, plan: Plan) -> None:
     """Node owners, group numbers and mount sources are this host's: they mean nothing on another."""
-    if (engine.operating_system or "").startswith("Docker Desktop"):
+    if engine.desktop:
         msg = "the engine is Docker Desktop: its containers run in a virtual machine, which has no AMD GPU of this host"
         raise EngineUnsuitable(msg, hint="install Docker Engine on this host, and use its context")
-    if (engine.root_directory or "").startswith(SNAP):
+    if engine.snap:
         msg = "the engine is a snap package: its confinement hides this host's device nodes and directories"
         raise EngineUnsuitable(msg, hint="sudo snap remove docker, then install Docker Engine")
     if not _needs_this_host(plan):
@@ -43,9 +50,7 @@ def _refuse_another_machine(engine: EngineFacts, host: HostFacts, plan: Plan) ->
     if not _is_local(engine.address):
         msg = f"the engine at {engine.address} is on another machine: device owners, groups and mount sources were read on this one"
         raise EngineUnsuitable(msg, hint=f"run rocmrun there, or {_LOCAL_ENGINE}")
-    # Under another root the facts are not this kernel's own.
-    comparable = host.root == "/" and engine.kernel and host.kernel
-    if comparable and engine.kernel != host.kernel:
+    if engine.same_kernel(host) is False:
         msg = f"the engine runs on kernel {engine.kernel}, this host on {host.kernel}: device owners and groups would be wrong"
         raise EngineUnsuitable(msg, hint=_LOCAL_ENGINE)
 
@@ -67,7 +72,11 @@ def _is_local(address: str) -> bool:
 def _refuse_another_runtime(engine: EngineFacts) -> None:
     runtime = engine.default_runtime or ""
     if runtime not in KNOWN_RUNTIMES:
-        msg = f"the engine's default runtime is {runtime}: such runtimes add devices of their own or have no /dev/kfd; runc or crun is needed"
+        why = next(
+            (why for name, why in _RUNTIMES.items() if runtime.startswith(name)),
+            "what it adds or takes away is not known",
+        )
+        msg = f"the engine's default runtime is {runtime}: {why}; runc or crun is needed"
         raise EngineUnsuitable(
             msg, hint='set "default-runtime": "runc" in /etc/docker/daemon.json, restart the engine'
         )
@@ -97,13 +106,15 @@ def _notes(engine: EngineFacts, host: HostFacts, plan: Plan) -> Iterator[str]:
         yield "the engine is rootless: device cgroups do not apply, only the nodes passed keep other GPUs away"
     if engine.userns_remap:
         yield "the engine maps container ids to others (userns-remap): files in mounts belong to other ids than inside"
-    if host.apparmor and plan.apparmor is None and not _has(engine, "apparmor"):
+    if host.apparmor and plan.apparmor is None and "apparmor" not in engine.security_modules:
         yield "the engine does not use AppArmor, which this host has"
-    if host.selinux == "enforcing" and plan.selinux_label is None and not _has(engine, "selinux"):
+    if (
+        host.selinux == "enforcing"
+        and plan.selinux_label is None
+        and "selinux" not in engine.security_modules
+    ):
         yield "the engine does not use SELinux, which this host enforces: containers are not confined by it"
+    if engine.mirrors and plan.image.source == "registry":
+        yield f"the engine pulls from Docker Hub through {', '.join(engine.mirrors)}: what arrives is compared with the locked digest"
     if engine.kernel is None and _needs_this_host(plan):
         yield "the engine does not say on which kernel it runs: that it is this host's was not checked"
-
-
-def _has(engine: EngineFacts, option: str) -> bool:
-    return any(text.startswith(f"name={option}") for text in engine.security_options)

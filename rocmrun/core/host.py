@@ -289,6 +289,35 @@ class EngineFacts:
         return any(option.startswith("name=userns") for option in self.security_options)
 
     @property
+    def desktop(self) -> bool:
+        """Whether it is Docker Desktop, whose containers run in a virtual machine."""
+        return (self.operating_system or "").startswith("Docker Desktop")
+
+    @property
+    def snap(self) -> bool:
+        """Whether it is the snap package, whose confinement hides the host's nodes and directories."""
+        return (self.root_directory or "").startswith(("/var/snap/", "/snap/"))
+
+    @property
+    def cdi(self) -> bool:
+        """Whether CDI is on: Docker 25 can, 28.2 does by default, and then names the directories that it reads."""
+        return bool(self.cdi_spec_dirs)
+
+    @property
+    def security_modules(self) -> tuple[str, ...]:
+        """Which of AppArmor and SELinux it applies."""
+        modules = ("apparmor", "selinux")
+        return tuple(
+            m for m in modules if any(o.startswith(f"name={m}") for o in self.security_options)
+        )
+
+    def same_kernel(self, host: HostFacts) -> bool | None:
+        """Whether it runs on *host*'s kernel release; None where either is unknown or the facts are a tree's."""
+        if host.root != "/" or not self.kernel or not host.kernel:
+            return None
+        return self.kernel == host.kernel
+
+    @property
     def seccomp_profile(self) -> str | None:
         """The default profile: "default"/"builtin" are the engine's own, a path is the site's, None is no seccomp."""
         for option in self.security_options:

@@ -146,3 +146,27 @@ def test_an_lsm_of_the_host_that_the_engine_does_not_use_is_named() -> None:
     assert check_engine(ENGINE, host(selinux="permissive", apparmor=False), plan()) == ()
     assert check_engine(ENGINE, selinux, plan(privileges("label:disable"))) == ()
     assert check_engine(ENGINE, apparmor, plan(privileges("apparmor:unconfined"))) == ()
+
+
+@pytest.mark.parametrize(
+    ("runtime", "why"),
+    [
+        ("runsc", "gVisor"),
+        ("kata-qemu", "virtual machine"),
+        ("sysbox-runc", "maps every id"),
+        ("amd", "AMD_VISIBLE_DEVICES"),
+        ("nvidia", "NVIDIA_VISIBLE_DEVICES"),
+        ("youki", "not known"),
+    ],
+)
+def test_why_a_runtime_cannot_do_the_job_is_said(runtime: str, why: str) -> None:
+    assert why in refusal(plan(), default_runtime=runtime)
+
+
+def test_mirrors_are_named_where_something_may_be_pulled() -> None:
+    mirrors = ("https://mirror.example.com/",)
+    local = plan().with_changes(image=replace(plan().image, source="local"))
+
+    (note,) = notes(plan(), mirrors=mirrors)
+    assert "through https://mirror.example.com/" in note
+    assert notes(local, mirrors=mirrors) == ()
