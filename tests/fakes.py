@@ -8,11 +8,12 @@ import copy
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rocmrun.core.host import EngineFacts
 from rocmrun.core.image import ImageFacts
+from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
 from rocmrun.core.run import ContainerState, Created, PathStat, PullEvent
 from rocmrun.errors import ImageGone
@@ -120,6 +121,7 @@ class FakeEngine:
         failures: Mapping[str, Exception] | None = None,
         files: Mapping[str, PathStat | bytes | None] | None = None,
         others: Sequence[dict[str, Any]] = (),
+        named: Sequence[NamedImage] = (),
     ) -> None:
         """Make an engine.
 
@@ -132,6 +134,7 @@ class FakeEngine:
             failures: "METHOD ROLE" → what that call raises.
             files: Path in every container → what is there; any other path is an executable file.
             others: Summaries of containers that are here already.
+            named: Images with all their names, for those who list them.
         """
         self._facts = facts
         self.images = {IMAGE.image_id: IMAGE} if images is None else dict(images)
@@ -142,6 +145,7 @@ class FakeEngine:
         self.failures = failures or {}
         self.files = files or {}
         self.others = list(others)
+        self.named = {image.image_id: image for image in named}
         self.calls: list[str] = []
         self.tags: list[tuple[str, str, str]] = []
         self.containers_by_id: dict[str, Container] = {}
@@ -196,6 +200,30 @@ class FakeEngine:
         """Name an image."""
         self.tags.append((image_id, repository, tag))
         self.images[f"{repository}:{tag}"] = self.images[image_id]
+
+    def named_images(self, repository: str) -> tuple[NamedImage, ...]:
+        """Return the images that were told to be there and have a tag of *repository*."""
+        prefix = f"{repository}:"
+        return tuple(
+            image
+            for image in self.named.values()
+            if any(tag.startswith(prefix) for tag in image.tags)
+        )
+
+    def images_in_use(self) -> frozenset[str]:
+        """Return the ids of images of containers that are here."""
+        others = (summary.get("ImageID", "") for summary in self.others)
+        return frozenset((*others, *(each.request["Image"] for each in self.kept)))
+
+    def remove_image_name(self, name: str) -> None:
+        """Take a name from an image, and the image with its last."""
+        self._call(f"remove_image_name {name}")
+        for image in tuple(self.named.values()):
+            tags = tuple(tag for tag in image.tags if tag != name)
+            digests = tuple(digest for digest in image.digests if digest != name)
+            self.named[image.image_id] = replace(image, tags=tags, digests=digests)
+            if not tags and not digests:
+                del self.named[image.image_id]
 
     def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
         """Create a container and record it as Docker does."""

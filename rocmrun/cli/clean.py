@@ -1,4 +1,6 @@
-"""`rocmrun clean`: remove what a crash left behind."""
+"""`rocmrun clean`: remove what a crash left behind, and images that no lock uses any more."""
+
+from pathlib import Path
 
 import click
 
@@ -10,29 +12,55 @@ from rocmrun.cli.options import json_option
     "clean", short_help="Remove what a crash left behind.", context_settings=command_context()
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option(
+    "--images",
+    is_flag=True,
+    help="Drop rocmrun/locked tags that no lock uses, and images that nothing else names.",
+)
+@click.option(
+    "--lockfile",
+    "lockfiles",
+    multiple=True,
+    metavar="FILE",
+    envvar="ROCMRUN_LOCKFILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --images: keep what FILE locks too. Repeatable.",
+)
 @json_option
-def command(*, dry_run: bool, as_json: bool) -> int:
-    """Remove containers of runs whose rocmrun is gone.
+def command(*, dry_run: bool, images: bool, lockfiles: tuple[Path, ...], as_json: bool) -> int:
+    """Remove containers of runs whose rocmrun is gone; with --images also images that no lock uses.
 
     Workloads that were left running on purpose (--detach) and ended containers that were kept on
-    purpose (--keep) stay.
+    purpose (--keep) stay. So do images that a container was made from, and what the locks hold that
+    are known here: ./rocmrun.lock, the user's, the system's, the shipped one, and each --lockfile.
 
     \b
-    Example:
+    Examples:
       rocmrun clean --dry-run
+      rocmrun clean --images --lockfile /srv/other/rocmrun.lock
     """
+    from rocmrun.console.clean import as_json as told_as_json
+    from rocmrun.console.clean import lines
     from rocmrun.console.output import emit, emit_json, say
     from rocmrun.usecases.clean import clean
+    from rocmrun.usecases.clean_images import clean_images
     from rocmrun.usecases.engines import connect
+    from rocmrun.usecases.locks import LockPlaces
 
-    removed = clean(connect(), dry_run=dry_run)
+    engine = connect()
+    cleaned = None
+    removed = clean(engine, dry_run=dry_run)
+    if images:
+        places = LockPlaces.here()
+        cleaned = clean_images(engine, places=places, lockfiles=lockfiles, dry_run=dry_run)
     if as_json:
-        emit_json(
-            {"v": 1, "ok": True, "removed": [{"name": name, "why": why} for name, why in removed]}
-        )
+        emit_json(told_as_json(removed, cleaned, dry_run=dry_run))
         return 0
-    for name, why in removed:
-        emit(f"{name}: {why}")
-    if not removed:
+    if cleaned is not None:
+        say(f"kept is what these lock: {', '.join(cleaned.locks) or 'nothing, there is no lock'}")
+    told = list(lines(removed, cleaned))
+    for line in told:
+        emit(line)
+    if not told:
         say("nothing to clean")
     return 0

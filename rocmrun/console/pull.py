@@ -62,7 +62,7 @@ class _ShownPull:
         if event.status.startswith(_LAST):
             self.clear()
             detail(printable(event.status))
-        elif self.live and self.clock() - self._drawn >= REDRAW_SECONDS:
+        elif self.live and self.progress.begun and self.clock() - self._drawn >= REDRAW_SECONDS:
             self._drawn = self.clock()
             self._write(f"rocmrun: {self.progress}")
 

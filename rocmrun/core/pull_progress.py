@@ -66,6 +66,11 @@ class PullProgress:
     unpack: Phase = field(default_factory=Phase)
     _layers: set[str] = field(default_factory=set)
 
+    @property
+    def begun(self) -> bool:
+        """Whether any layer is known yet."""
+        return bool(self._layers)
+
     def add(self, event: PullEvent) -> None:
         """Take the next event."""
         if not event.layer:

@@ -23,6 +23,7 @@ from docker.utils.socket import frames_iter as _frames_iter
 from rocmrun.core.engine_errors import container_error, pull_error
 from rocmrun.core.host import EngineFacts
 from rocmrun.core.image import ImageFacts
+from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
 from rocmrun.core.run import ContainerState, Created, PathStat, PullEvent
 from rocmrun.errors import (
@@ -200,6 +201,34 @@ class DockerEngine:
         """Give a local image a name, so that `docker image prune` leaves it alone."""
         with _translated(f"tag {image_id}"):
             self._api.tag(image_id, repository, tag)
+
+    def named_images(self, repository: str) -> tuple[NamedImage, ...]:
+        """Return the images that a tag of *repository* names, each with all its names."""
+        with _translated("list images"):
+            listed = self._api.images(filters={"reference": f"{repository}:*"})
+            # The filter leaves out an image's other names too, so each is looked at by itself.
+            found = [self._api.inspect_image(body["Id"]) for body in listed]
+        return tuple(
+            NamedImage(
+                image_id=body["Id"],
+                tags=tuple(body.get("RepoTags") or ()),
+                digests=tuple(
+                    name for name in body.get("RepoDigests") or () if not name.startswith("<none>")
+                ),
+                size_bytes=body.get("Size") or 0,
+            )
+            for body in found
+        )
+
+    def images_in_use(self) -> frozenset[str]:
+        """Return the ids of the images that any container was made from, running or not."""
+        with _translated("list containers"):
+            return frozenset(body["ImageID"] for body in self._api.containers(all=True))
+
+    def remove_image_name(self, name: str) -> None:
+        """Take *name* from an image; the image goes with its last name. Gone already is no error."""
+        with _translated(f"remove {name}"), contextlib.suppress(docker.errors.ImageNotFound):
+            self._api.remove_image(name, noprune=True)
 
     def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
         """Create a container from *request*, byte for byte."""

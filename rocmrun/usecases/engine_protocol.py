@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from rocmrun.core.host import EngineFacts
 from rocmrun.core.image import ImageFacts
+from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
 from rocmrun.core.run import ContainerState, Created, PathStat, PullEvent
 
@@ -42,6 +43,15 @@ class Engine(Protocol):
 
     def tag(self, image_id: str, repository: str, tag: str) -> None:
         """Name a local image."""
+
+    def named_images(self, repository: str) -> tuple[NamedImage, ...]:
+        """List the images that a tag of *repository* names."""
+
+    def images_in_use(self) -> frozenset[str]:
+        """Return the ids of images that containers were made from."""
+
+    def remove_image_name(self, name: str) -> None:
+        """Take a name from an image; the image goes with its last name."""
 
     def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
         """Create a container."""

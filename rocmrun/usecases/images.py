@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.image_user import look_up_user
+from rocmrun.core.keep_tags import keep_tag
 from rocmrun.core.lock import PinnedImage
 from rocmrun.core.plan import PlannedImage
 from rocmrun.core.text import short_digest
@@ -14,7 +15,6 @@ from rocmrun.system import signals
 from rocmrun.system.caller import process_label
 from rocmrun.usecases.engine_protocol import Engine
 
-KEEP_REPOSITORY = "rocmrun/locked"
 LOAD_HINT = "leave out --pull never, or `docker load` it"
 
 
@@ -171,11 +171,6 @@ def _absent(pin: PinnedImage) -> ImageGone:
         f"{pin.ref} ({short_digest(pin.digest or '')}) is not on this machine, and --pull never forbids fetching it",
         hint=LOAD_HINT,
     )
-
-
-def keep_tag(digest: str) -> str:
-    """Return the local name that keeps an image pulled by digest from being dangling."""
-    return f"{KEEP_REPOSITORY}:{short_digest(digest)}"
 
 
 def planned_image(pin: PinnedImage, found: ImageFacts | None) -> PlannedImage:

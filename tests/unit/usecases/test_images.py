@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from rocmrun.core.keep_tags import keep_tag
 from rocmrun.core.lock import PinnedImage
 from rocmrun.errors import DigestMismatch, ImageGone, PlanRefused, PlatformMismatch
 from rocmrun.usecases.images import (
@@ -13,7 +14,6 @@ from rocmrun.usecases.images import (
     find_image,
     how_known,
     ids_of_user,
-    keep_tag,
     planned_image,
 )
 from tests.builders import DIGEST, IMAGE, IMAGE_ID

@@ -1,0 +1,56 @@
+"""What people and scripts are told of a clean."""
+
+from rocmrun.console.clean import as_json, lines
+from rocmrun.core.keep_tags import CleanedImages, KeptImage
+
+ID = f"sha256:{'1' * 64}"
+TAG = "rocmrun/locked:aaaaaaaaaaaa"
+PULLED = "docker.io/team/x@sha256:a"
+
+
+def kept(*names: str, stays: str = "") -> KeptImage:
+    return KeptImage(image_id=ID, tags=(TAG,), names=names, stays=stays, size_bytes=2048)
+
+
+CLEANED = CleanedImages(
+    images=(
+        kept(TAG, PULLED),
+        kept(TAG, stays="team/x:1 names it too"),
+        kept(stays="a container uses it"),
+    ),
+    locks=("/p/rocmrun.lock",),
+)
+
+
+def test_one_line_for_each_container_and_image() -> None:
+    assert list(lines([("rocmrun-x", "left behind")], CLEANED)) == [
+        "rocmrun-x: left behind",
+        f"{TAG}: no lock uses it; image 111111111111 goes with it (2 KiB)",
+        f"{TAG}: no lock uses it; image 111111111111 stays, since team/x:1 names it too",
+        f"{TAG}: no lock uses it; image 111111111111 keeps it, since a container uses it",
+    ]
+
+
+def test_scripts_get_what_was_removed_and_why_the_rest_stays() -> None:
+    told = as_json([], CLEANED, dry_run=True)
+
+    assert (told["dry_run"], told["removed"], told["locks"]) == (True, [], ["/p/rocmrun.lock"])
+    assert [(item["removed"], item["image_removed"]) for item in told["images"]] == [
+        ([TAG, PULLED], True),
+        ([TAG], False),
+        ([], False),
+    ]
+    assert [item["why_it_stays"] for item in told["images"]] == [
+        None,
+        "team/x:1 names it too",
+        "a container uses it",
+    ]
+
+
+def test_images_that_nobody_asked_about_are_not_mentioned() -> None:
+    assert as_json([("x", "y")], None, dry_run=False) == {
+        "v": 1,
+        "ok": True,
+        "dry_run": False,
+        "removed": [{"name": "x", "why": "y"}],
+    }
