@@ -23,6 +23,7 @@ class DeviceNode:
         gid: Numeric group on this host.
         major: Major number, None when the file is no device.
         minor: Minor number, None when the file is no device.
+        block: Whether it is a block device: a disk, or what looks like one.
         acl: Whether a POSIX ACL adds rights that mode and owner do not show.
     """
 
@@ -33,6 +34,7 @@ class DeviceNode:
     gid: int
     major: int | None = None
     minor: int | None = None
+    block: bool = False
     acl: bool = False
 
     @property
@@ -179,6 +181,8 @@ class PathFacts:
             as far as it exists.
         real_path: The path after symlinks; None when it does not resolve.
         acl: Whether a POSIX ACL of the path itself adds rights that mode and owner do not show.
+        other_names: Further paths of the very same place: what it is a bind mount of, a socket's hard link.
+        holds: Mount points below it, each with its other names: they come along with a bind mount.
     """
 
     path: str
@@ -186,6 +190,8 @@ class PathFacts:
     real_path: str | None = None
     components: tuple[tuple[str, int, int, int], ...] = ()
     acl: bool = False
+    other_names: tuple[str, ...] = ()
+    holds: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
-from rocmrun.core.host import EngineFacts, PathFacts
+from rocmrun.core.host import DeviceNode, EngineFacts, PathFacts
 from rocmrun.core.host_paths import (
     KERNEL_TREES,
     SOCKETS,
@@ -19,18 +19,31 @@ from rocmrun.errors import PlanRefused
 # Never with root: each of them is the host (docs/grants.md names the escapes).
 HOST_CAPABILITIES = frozenset({"SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO", "BPF"})
 
+_MEMORY = frozenset({(1, 1), (1, 2), (1, 4)})  # mem, kmem, port
+_SCSI_GENERIC = 21
 _USER_RUNTIME = re.compile(r"(/var)?/run/user(/\d+)?")
 
 
-def check_policy(plan: Plan, engine: EngineFacts | None, paths: Mapping[str, PathFacts]) -> None:
+def check_policy(
+    plan: Plan,
+    engine: EngineFacts | None,
+    paths: Mapping[str, PathFacts],
+    nodes: Iterable[DeviceNode] = (),
+) -> None:
     """Refuse what no plan may hold.
+
+    Args:
+        plan: What would be held.
+        engine: Its socket and its own files are never mounted.
+        paths: Facts of mount sources: other names of the same place count like the place itself.
+        nodes: The nodes behind the plan's devices: a disk is one by whatever name.
 
     Raises:
         PlanRefused: with every reason at once.
     """
     refusals = [
         *_mount_refusals(plan.mounts, engine, paths),
-        *_device_refusals(plan.devices),
+        *_device_refusals(plan.devices, {node.path: node for node in nodes}),
         *_capability_refusals(plan),
     ]
     if refusals:
@@ -41,21 +54,29 @@ def check_policy(plan: Plan, engine: EngineFacts | None, paths: Mapping[str, Pat
 def _mount_refusals(
     mounts: Iterable[PlannedMount], engine: EngineFacts | None, paths: Mapping[str, PathFacts]
 ) -> list[str]:
-    refusals = []
-    for mount in mounts:
-        if mount.kind != "bind":
-            continue
-        facts = paths.get(mount.source)
-        # A symlink is another name for the same thing: both names are judged.
-        names = {mount.source, (facts.real_path if facts else None) or mount.source}
-        why = next(
-            (reason for name in sorted(names) if (reason := _why_not(name, mount, engine))), None
-        )
-        if why:
-            refusals.append(
-                f"mount {mount.source} → {mount.target}: {why}; mount only the directory that the job reads"
-            )
-    return refusals
+    return [
+        f"mount {mount.source} → {mount.target}: {why}; mount only the directory that the job reads"
+        for mount in mounts
+        if mount.kind == "bind" and (why := _refusal(mount, engine, paths.get(mount.source)))
+    ]
+
+
+def _refusal(
+    mount: PlannedMount, engine: EngineFacts | None, facts: PathFacts | None
+) -> str | None:
+    """Judge a source by every name of its place: as written, after symlinks, and what it is a bind mount of."""
+    real = (facts.real_path if facts else None) or mount.source
+    for name in sorted({mount.source, real}):
+        if why := _why_not(name, mount, engine):
+            return why
+    for name in facts.other_names if facts else ():
+        if why := _why_not(name, mount, engine):
+            return f"is the same place as {name}, which {why}"
+    for point, names in facts.holds if facts else ():
+        for name in names:
+            if why := _why_not(name, mount, engine):
+                return f"holds {point}, the same place as {name}, which {why}"
+    return None
 
 
 def _why_not(source: str, mount: PlannedMount, engine: EngineFacts | None) -> str | None:
@@ -89,16 +110,25 @@ def _own_socket(engine: EngineFacts | None) -> tuple[str, ...]:
     return (address.removeprefix("unix://"),) if address.startswith("unix:///") else ()
 
 
-def _device_refusals(devices: Iterable[PlannedDevice]) -> list[str]:
+def _device_refusals(
+    devices: Iterable[PlannedDevice], nodes: Mapping[str, DeviceNode]
+) -> list[str]:
     refusals = []
     for device in devices:
-        if is_raw_device(device.path):
+        if is_raw_device(device.path) or _is_raw(nodes.get(device.path)):
             refusals.append(
                 f"device {device.path}: is raw memory or a disk of the host; ROCm needs neither"
             )
         elif "*" in device.path or device.path.rstrip("/") in {"/dev", "/dev/dri"}:
             refusals.append(f"device {device.path}: is a whole directory; name the nodes")
     return refusals
+
+
+def _is_raw(node: DeviceNode | None) -> bool:
+    """Whether the number behind a name is a disk's or the memory's (admin-guide/devices.txt)."""
+    if node is None:
+        return False
+    return node.block or node.major == _SCSI_GENERIC or (node.major, node.minor) in _MEMORY
 
 
 def _capability_refusals(plan: Plan) -> list[str]:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from rocmrun.core.host import PathFacts
+from rocmrun.core.host_paths import SOCKETS
+from rocmrun.core.mountinfo import Mount, mounted_below, other_names, parse_mountinfo
 from rocmrun.system.sysfs.tree import has_acl
 
 Kind = Literal["directory", "file", "socket", "device", "other", "missing", "loop", "denied"]
@@ -31,13 +33,38 @@ def read_path(path: str) -> PathFacts:
     except OSError as error:
         kind = "missing" if error.errno in _MISSING else "denied"
     resolved = kind not in ("missing", "loop", "denied")
+    mounts = _mounts() if resolved else ()
     return PathFacts(
         path=asked,
         kind=kind,
         real_path=walk.here if resolved else None,
         components=tuple(walk.components),
         acl=resolved and has_acl(walk.here),
+        other_names=_other_names(walk.here, kind, mounts),
+        holds=tuple(mounted_below(walk.here, mounts)),
     )
+
+
+def _mounts() -> tuple[Mount, ...]:
+    try:
+        return parse_mountinfo(Path("/proc/self/mountinfo").read_text(errors="replace"))
+    except OSError:
+        return ()
+
+
+def _other_names(path: str, kind: Kind, mounts: tuple[Mount, ...]) -> tuple[str, ...]:
+    names = set(other_names(path, mounts))
+    if kind == "socket":
+        # A hard link is no mount: the inode tells.
+        names |= {socket for socket in SOCKETS if _is_same(path, socket)}
+    return tuple(sorted(names - {path}))
+
+
+def _is_same(path: str, other: str) -> bool:
+    try:
+        return Path(path).samefile(other)
+    except OSError:
+        return False
 
 
 class _Walk:

@@ -125,6 +125,7 @@ class Tree:
             gid=facts.st_gid,
             major=os.major(facts.st_rdev) if is_device else None,
             minor=os.minor(facts.st_rdev) if is_device else None,
+            block=stat.S_ISBLK(facts.st_mode),
             acl=has_acl(real),
         )
 

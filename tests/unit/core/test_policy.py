@@ -173,3 +173,59 @@ def test_everything_that_is_refused_is_named_at_once() -> None:
         "capability",
     ]
     assert caught.value.exit_code == 10
+
+
+def bound(*names: str, holds: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> dict[str, PathFacts]:
+    """Return the facts of /srv/x, which is also called *names*."""
+    facts = PathFacts(path="/srv/x", kind="directory", real_path="/srv/x", other_names=names, holds=holds)  # fmt: skip
+    return {"/srv/x": facts}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("/etc", "is the same place as /etc, which is the host's configuration"),
+        ("/proc/sys", "is the same place as /proc/sys, which is inside /proc"),
+        (
+            "/run/docker.sock",
+            "is the same place as /run/docker.sock, which reaches /run/docker.sock",
+        ),
+        ("/var/lib/docker/volumes", "which reaches the engine's own files"),
+    ],
+)
+def test_a_bind_mount_is_judged_by_what_it_is_of(name: str, said: str) -> None:
+    (found,) = refusals(mounting("/srv/x"), paths=bound(name))
+
+    assert found.startswith("mount /srv/x → /x: ")
+    assert said in found
+
+
+def test_another_name_that_is_harmless_is_not_refused() -> None:
+    assert refusals(mounting("/srv/x"), paths=bound("/data/models", "/etc/ssl")) == ()
+    assert refusals(mounting("/srv/x", read_only=False), paths=bound("/etc/ssl"))
+
+
+def test_what_is_mounted_below_a_source_comes_along() -> None:
+    """A chroot with /proc and /dev mounted in it."""
+    holds = (("/srv/x/home", ("/home",)), ("/srv/x/proc", ("/proc",)))
+
+    (found,) = refusals(mounting("/srv/x"), paths=bound(holds=holds))
+
+    assert "holds /srv/x/proc, the same place as /proc, which is inside /proc" in found
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"block": True, "major": 8, "minor": 0}, {"major": 1, "minor": 1}, {"major": 21, "minor": 0}],
+)
+def test_a_disk_under_another_name_is_a_disk(facts: dict[str, Any]) -> None:
+    """mknod and symbolic links name it as they like: the number tells."""
+    tables = privileges("device:/dev/job:rw")
+    disk = node("/dev/job", mode=0o666, **facts)
+
+    with pytest.raises(PlanRefused) as caught:
+        plan(tables, host=host(1, devices=(disk,)))
+
+    assert "device /dev/job: is raw memory or a disk" in caught.value.details[0]
+    harmless = node("/dev/job", mode=0o666, major=1, minor=3)
+    assert "device:/dev/job:rw" in granted(plan(tables, host=host(1, devices=(harmless,))))
