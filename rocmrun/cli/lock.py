@@ -45,7 +45,11 @@ def _platform(_context: click.Context, option: click.Parameter, text: str | None
 @click.option("--check", is_flag=True, help="Write nothing; say what is not locked, or has moved.")
 @click.option("--offline", is_flag=True, help="With --check: compare profiles and lock only.")
 @click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
-@click.option("--facts", is_flag=True, help="Record what the images say they hold.")
+@click.option(
+    "--facts",
+    is_flag=True,
+    help="Record what the images say they hold, and what probes that passed here measured in them.",
+)
 @click.option("--print", "name", metavar="NAME", help="Print repository@digest of a locked image.")
 @click.option(
     "--platform",

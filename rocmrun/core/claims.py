@@ -85,16 +85,24 @@ def claims(
     return LockedFacts.model_validate({**values, "sources": sources})
 
 
+def is_version(text: str) -> bool:
+    """Whether *text* looks like the version of a program."""
+    return _VERSION.fullmatch(text) is not None
+
+
+def gpu_targets(words: Iterable[str]) -> tuple[str, ...]:
+    """Return those of *words* that name GPU targets, once each, older generations first."""
+    targets = {word for word in words if _TARGET.fullmatch(word)}
+    return tuple(sorted(targets, key=lambda target: (len(target.split(":")[0]), target)))
+
+
 def _clean(fact: str, value: str) -> str | tuple[str, ...] | None:
     """Return *value* in the form that the lock keeps, or None when it is no such fact."""
     if fact == "gfx":
-        targets = {word for word in _TARGET_SEPARATOR.split(value) if _TARGET.fullmatch(word)}
-        return (
-            tuple(sorted(targets, key=lambda target: (len(target.split(":")[0]), target))) or None
-        )
+        return gpu_targets(_TARGET_SEPARATOR.split(value)) or None
     if fact == "user":
         return value
-    return value if _VERSION.fullmatch(value) else None
+    return value if is_version(value) else None
 
 
 def _label(labels: Mapping[str, str]) -> _Claim | None:

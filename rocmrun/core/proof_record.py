@@ -23,6 +23,7 @@ class ProofRecord(BaseModel):
 
     Attributes:
         key: `proof_key` of the plan and host it passed for.
+        image: The digest of the image that was probed, or the id of a local one; "" in older records.
         boot_id: The kernel's boot id then.
         at_seconds: When, in seconds since the epoch.
     """
@@ -30,6 +31,7 @@ class ProofRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     key: str
+    image: str = ""
     boot_id: str
     at_seconds: float
     report: ProbeReport

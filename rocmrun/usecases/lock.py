@@ -1,9 +1,9 @@
 """Lock: keep the pins there are, ask for what is missing, write the file whole. Profiles are never rewritten."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from rocmrun.core.lock import Lock, PinnedImage
+from rocmrun.core.lock import Lock, LockedFacts, PinnedImage
 from rocmrun.core.lock_changes import (
     Question,
     apply_answers,
@@ -15,6 +15,7 @@ from rocmrun.core.lock_changes import (
 )
 from rocmrun.core.lock_check import combine
 from rocmrun.core.lock_report import FileReport, LockReport
+from rocmrun.core.measured import with_measured
 from rocmrun.core.signature import VerifiedSignature
 from rocmrun.errors import LockUnreadable, LockUnwritable
 from rocmrun.system.files import guarded, make_directory, read_text, write_atomic
@@ -22,6 +23,7 @@ from rocmrun.usecases.lock_ask import Inquiry, Sources, ask_all
 from rocmrun.usecases.lock_files import LockFile, by_lock, read_lock_file
 from rocmrun.usecases.lock_selection import Selection
 from rocmrun.usecases.locks import LockPlaces, read_lock
+from rocmrun.usecases.proofs import measured_in
 from rocmrun.usecases.signatures import Verify, verify_signature
 
 GUARD_SECONDS = 30.0
@@ -67,6 +69,7 @@ def lock_profiles(
     open_sources: Callable[[Callable[[str], None]], Sources],
     on_ask: Callable[[int], None] = lambda _count: None,
     verify: Verify = verify_signature,
+    measured: Callable[[str], LockedFacts | None] = measured_in,
 ) -> LockReport:
     """Bring the locks of the selected profiles up to date.
 
@@ -76,6 +79,7 @@ def lock_profiles(
         open_sources: Returns whom to ask, given what takes warnings; not called when there is no question.
         on_ask: Called with the number of questions before they go out.
         verify: Verifies the signatures that profiles ask for, of every pin that was asked about.
+        measured: Returns what probes measured in an image, by its digest or a local image's id.
 
     Raises:
         PlanRefused: a profile refuses moving tags and has one.
@@ -99,7 +103,7 @@ def lock_profiles(
         _answer(around, request, open_sources)
         around.verified = _verify(around, files, request, verify)
     reports = tuple(
-        _finish(file, {q.ref: around.answers[q] for q in asked[file.path]}, request)
+        _finish(file, {q.ref: around.answers[q] for q in asked[file.path]}, request, measured)
         for file in files
     )
     return LockReport(
@@ -163,10 +167,17 @@ def _verify(
     return tuple(found)
 
 
-def _finish(file: LockFile, answers: Mapping[str, PinnedImage], request: LockRequest) -> FileReport:
+def _finish(
+    file: LockFile,
+    answers: Mapping[str, PinnedImage],
+    request: LockRequest,
+    measured: Callable[[str], LockedFacts | None],
+) -> FileReport:
     used = request.selection.used
     keep = None if used is None else used | {item.ref for item in file.wanted}
     after = apply_answers(file.pins, answers, keep=keep)
+    if request.facts:
+        after = _with_measured(after, {item.ref for item in file.wanted}, measured)
     own = file.own(after, answers)
     return FileReport(
         path=str(file.path),
@@ -174,6 +185,18 @@ def _finish(file: LockFile, answers: Mapping[str, PinnedImage], request: LockReq
         written=False if request.dry_run else _write(file, own),
         inherited=tuple(item for item in file.inherited if item.pin.ref not in answers),
     )
+
+
+def _with_measured(
+    lock: Lock, refs: Collection[str], measured: Callable[[str], LockedFacts | None]
+) -> Lock:
+    """Return *lock* with what probes measured in the images of *refs*: nobody needs to be asked for that."""
+
+    def improved(pin: PinnedImage) -> PinnedImage:
+        found = measured(pin.digest or pin.image_id or "") if pin.ref in refs else None
+        return pin.model_copy(update={"facts": with_measured(pin.facts, found)})
+
+    return Lock.of(map(improved, lock.images))
 
 
 def _write(file: LockFile, after: Lock) -> bool:

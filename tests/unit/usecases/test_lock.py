@@ -74,12 +74,15 @@ def lock(
     registry: FakeRegistry | Callable[..., Sources] = no_sources,
     used: set[str] | None = None,
     verify: Verify = verify_signature,
+    measured: Callable[[str], LockedFacts | None] = lambda _image: None,
     **options: Any,
 ) -> LockReport:
     selection = Selection(references=references, used=None if used is None else frozenset(used))
     opener = registry.opener() if isinstance(registry, FakeRegistry) else registry
     request = LockRequest(selection=selection, **options)
-    return lock_profiles(request, places=places, open_sources=opener, verify=verify)
+    return lock_profiles(
+        request, places=places, open_sources=opener, verify=verify, measured=measured
+    )
 
 
 def pin(ref: str = X, found: str | None = A, **fields: Any) -> PinnedImage:
@@ -672,3 +675,41 @@ def test_a_pin_that_stays_is_not_verified_again(places: LockPlaces) -> None:
     report = lock(places, wants(places, X, rule=KEY), verify=signatures)
 
     assert (signatures.asked, report.verified) == ([], ())
+
+
+def measuring(**facts: Any) -> Callable[[str], LockedFacts | None]:
+    """Return what knows of a probe of image A."""
+    found = LockedFacts(**facts, sources=dict.fromkeys(facts, "probe"))
+    return lambda image: found if image == A else None
+
+
+def test_what_a_probe_measured_is_recorded_without_asking(places: LockPlaces) -> None:
+    """For the very digest that was probed, and only where facts are wanted; a claim gives way to it."""
+    claimed = LockedFacts(torch="2.9", python="3.12", sources={"torch": "tag", "python": "tag"})
+    write(places.project, pin(X, A, facts=claimed), pin(Y, B, facts=claimed))
+    asked = [wants(places, X), wants(places, Y, "q")]
+    probe = measuring(torch="2.9.1+rocm7.2", gfx=("gfx942",))
+
+    assert kinds(lock(places, *asked, measured=probe)) == {X: "kept", Y: "kept"}
+    report = lock(places, *asked, measured=probe, facts=True)
+    again = lock(places, *asked, measured=probe, facts=True)
+
+    assert (kinds(report), report.asked) == ({X: "updated", Y: "kept"}, 0)
+    assert kinds(again) == {X: "kept", Y: "kept"}
+    facts = parse_lock(places.project.read_text(), "x").images[0].facts
+    assert facts == LockedFacts(
+        torch="2.9.1+rocm7.2",
+        python="3.12",
+        gfx=("gfx942",),
+        sources={"torch": "probe", "python": "tag", "gfx": "probe"},
+    )
+
+
+def test_what_was_measured_in_an_image_that_no_profile_of_the_run_asks_for_is_left_alone(
+    places: LockPlaces,
+) -> None:
+    write(places.project, pin(X, A), pin(Y, B, facts=LockedFacts(rocm="7")))
+
+    report = lock(places, wants(places, Y), measured=measuring(torch="2.9"), facts=True)
+
+    assert kinds(report) == {X: "kept", Y: "kept"}
