@@ -26,7 +26,16 @@ class Difference:
     verdict: Verdict = "weaker"
 
     def __str__(self) -> str:
-        """Name the field, what was asked for and what the engine recorded."""
+        """Name the field, what was asked for and what the engine recorded; of two lists only what differs."""
+        if isinstance(self.sent, list) and isinstance(self.recorded, list):
+            added = [item for item in self.recorded if item not in self.sent]
+            left_out = [item for item in self.sent if item not in self.recorded]
+            parts = [
+                (f"engine added {_shown(added)}", added),
+                (f"left out {_shown(left_out)}", left_out),
+            ]
+            if words := ", ".join(text for text, items in parts if items):
+                return f"{self.field}: {words}"
         return (
             f"{self.field}: asked for {_shown(self.sent)}, engine recorded {_shown(self.recorded)}"
         )

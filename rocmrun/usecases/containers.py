@@ -15,6 +15,7 @@ from rocmrun.usecases.engine_protocol import Engine
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MOST_LINKS = 40
+DAEMON_HINT = "look for defaults and plugins of the daemon: docker info, /etc/docker/daemon.json"
 # What engines warn when the kernel cannot keep a limit that was asked for.
 _DROPPED = (
     "Limitation discarded",
@@ -99,7 +100,7 @@ def check_recorded(
     raise ContainerMismatch(
         msg,
         details=tuple(str(difference) for difference in found),
-        hint=_ulimit_hint(ulimits[0].sent, ulimits[0].recorded) if ulimits else None,
+        hint=_ulimit_hint(ulimits[0].sent, ulimits[0].recorded) if ulimits else DAEMON_HINT,
     )
 
 
@@ -123,7 +124,11 @@ def check_warnings(warnings: tuple[str, ...], on_warning: Callable[[str], None])
             on_warning(f"engine: {warning}")
     if dropped:
         msg = "the engine cannot keep a limit that the plan sets"
-        raise LimitDropped(msg, details=tuple(dropped))
+        raise LimitDropped(
+            msg,
+            details=tuple(dropped),
+            hint="the last lines of `docker info` name what this kernel cannot limit",
+        )
 
 
 def _is_about_swap(warning: str) -> bool:

@@ -265,6 +265,21 @@ def test_a_field_that_nobody_knows_is_refused_where_it_has_a_value() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("sent", "recorded", "said"),
+    [
+        ([1, 2], [2, 1, 3], "x: engine added [3]"),
+        ([1, 2], [2], "x: left out [1]"),
+        ([1], [2], "x: engine added [2], left out [1]"),
+        ([1, 2], [2, 1], "x: asked for [1, 2], engine recorded [2, 1]"),
+        (None, [1], "x: asked for None, engine recorded [1]"),
+    ],
+)
+def test_of_two_lists_what_differs_is_said(sent: Any, recorded: Any, said: str) -> None:
+    """A daemon's ulimit is not lost behind those that were asked for."""
+    assert str(Difference(field="x", sent=sent, recorded=recorded)) == said
+
+
 def test_a_long_value_is_cut_in_the_message() -> None:
     found = Difference(field="HostConfig.Binds", sent=None, recorded=["x" * 500])
 
