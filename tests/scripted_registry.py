@@ -1,5 +1,6 @@
 """A registry on loopback that answers as a test says, also in every wrong way."""
 
+import contextlib
 import hashlib
 import http.server
 import json
@@ -44,6 +45,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     seconds_before: float = 0
     seconds_a_byte: float = 0
+    seconds_a_header_byte: float = 0
     announced_length: int | None = None
 
 
@@ -83,6 +85,12 @@ class ScriptedRegistry:
     def reply(self, handler: http.server.BaseHTTPRequestHandler, request: Request) -> None:
         reply = self.script(request)
         self.stopped.wait(reply.seconds_before)
+        if reply.seconds_a_header_byte:
+            self.trickle(
+                handler, b"HTTP/1.1 200 OK\r\n" + b"X: x\r\n" * 80, reply.seconds_a_header_byte
+            )
+            handler.close_connection = True
+            return
         length = reply.announced_length if reply.announced_length is not None else len(reply.body)
         handler.send_response(reply.status)
         for name, value in {"Content-Length": str(length), **reply.headers}.items():
@@ -90,18 +98,24 @@ class ScriptedRegistry:
         handler.end_headers()
         if request.method == "HEAD":
             return
-        try:
-            if not reply.seconds_a_byte:
+        if reply.seconds_a_byte:
+            self.trickle(handler, reply.body, reply.seconds_a_byte)
+        else:
+            with contextlib.suppress(OSError):
                 handler.wfile.write(reply.body)
-            for byte in reply.body if reply.seconds_a_byte else b"":
-                handler.wfile.write(bytes([byte]))
-                handler.wfile.flush()
-                if self.stopped.wait(reply.seconds_a_byte):
-                    break
-        except OSError:
-            pass
         if length != len(reply.body):
             handler.close_connection = True
+
+    def trickle(
+        self, handler: http.server.BaseHTTPRequestHandler, data: bytes, seconds: float
+    ) -> None:
+        """Write *data* byte by byte, until the other side or the test has had enough."""
+        with contextlib.suppress(OSError):
+            for byte in data:
+                handler.wfile.write(bytes([byte]))
+                handler.wfile.flush()
+                if self.stopped.wait(seconds):
+                    break
 
     def ref(self, text: str = "a/b:t") -> Reference:
         return parse_reference(f"{self.host}/{text}")

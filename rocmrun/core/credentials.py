@@ -80,11 +80,11 @@ def stored_login(config: Mapping[str, Any], domain: str) -> Credentials | None:
     logins = config.get("auths")
     if not isinstance(logins, Mapping):
         return None
-    wanted = _host(server_key(domain))
+    wanted = {domain, _host(server_key(domain))}  # Podman calls Docker Hub by its name
     # Docker has written keys with and without scheme and path.
     for key in (server_key(domain), *logins):
         entry = logins.get(key)
-        if isinstance(entry, Mapping) and _host(key) == wanted and (login := _login(entry)):
+        if isinstance(entry, Mapping) and _host(key) in wanted and (login := _login(entry)):
             return login
     return None
 

@@ -1,4 +1,4 @@
-"""Logins from Docker's own configuration: config.json and credential helpers. Writes nothing."""
+"""Logins from Docker's own configuration (config.json and credential helpers) and from Podman's. Writes nothing."""
 
 import json
 import os
@@ -27,17 +27,31 @@ def docker_config_path(environment: Mapping[str, str], home: Path) -> Path:
     return (Path(directory) if directory else home / ".docker") / "config.json"
 
 
+def podman_auth_path(environment: Mapping[str, str]) -> Path | None:
+    """Return where `podman login` keeps its logins, in the same form; None where it has no place for them."""
+    if named := environment.get("REGISTRY_AUTH_FILE"):
+        return Path(named)
+    directory = environment.get("XDG_RUNTIME_DIR")
+    return Path(directory) / "containers" / "auth.json" if directory else None
+
+
 class DockerLogins:
     """Looks up logins, each registry once. What is broken is warned about once and then means "anonymous"."""
 
     def __init__(
-        self, path: Path, *, warn: Callable[[str], None], run: Runner | None = None
+        self,
+        path: Path,
+        *,
+        warn: Callable[[str], None],
+        other: Path | None = None,
+        run: Runner | None = None,
     ) -> None:
-        self._path = path
+        """*other* is a file of the same form that is asked where the one at *path* has nothing."""
+        self._paths = (path,) if other is None else (path, other)
         self._warn = warn
         self._run = run or _run
         self._lock = threading.Lock()
-        self._config: Mapping[str, Any] | None = None
+        self._configs: tuple[Mapping[str, Any], ...] | None = None
         self._found: dict[str, Credentials | None] = {}
 
     def __call__(self, domain: str) -> Credentials | None:
@@ -48,21 +62,22 @@ class DockerLogins:
             return self._found[domain]
 
     def _look_up(self, domain: str) -> Credentials | None:
-        if self._config is None:
-            self._config = self._read()
-        helper = helper_for(self._config, domain)
-        login = self._ask(f"docker-credential-{helper}", domain) if helper else None
-        return login or stored_login(self._config, domain)
+        if self._configs is None:
+            self._configs = tuple(map(self._read, self._paths))
+        for config in self._configs:
+            helper = helper_for(config, domain)
+            login = self._ask(f"docker-credential-{helper}", domain) if helper else None
+            if login := login or stored_login(config, domain):
+                return login
+        return None
 
-    def _read(self) -> Mapping[str, Any]:
+    def _read(self, path: Path) -> Mapping[str, Any]:
         try:
-            config = json.loads(self._path.read_bytes())
+            config = json.loads(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (OSError, ValueError) as error:
-            self._warn(
-                f"{self._path} cannot be read ({error}): registries are asked without a login"
-            )
+            self._warn(f"{path} cannot be read ({error}): registries are asked without a login")
             return {}
         return config if isinstance(config, dict) else {}
 

@@ -1,5 +1,6 @@
 """A registry over HTTP: what a reference names, by the digest of the very bytes, and an image's config. Pulls nothing."""
 
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -69,7 +70,7 @@ class RegistryClient:
     ) -> None:
         self._login = login
         self._certificates = certificates
-        self._local = threading.local()
+        self._sessions: dict[bool, list[requests.Session]] = {True: [], False: []}
         self._lock = threading.Lock()
         self._authorizations: dict[str, str] = {}
         self._manifests: dict[str, Manifest] = {}
@@ -207,41 +208,73 @@ class RegistryClient:
                 request.headers["Authorization"] = authorization
             return request
 
-        with self._lock:
-            self.requests_sent += 1
-        with _translated(exchange.reference):
-            response = self._session(exchange.reference).request(
+        reference, seconds = exchange.reference, max(exchange.deadline - time.monotonic(), 0.001)
+        session = self._take_session(reference)
+
+        def send() -> _Answer:
+            response = session.request(
                 method,
                 url,
                 params=fields if method == "GET" else None,
                 data=fields if method == "POST" else None,
                 headers={"Accept": ACCEPT, "Accept-Encoding": "identity"},
                 auth=authorize,
-                timeout=max(exchange.deadline - time.monotonic(), 0.001),
+                timeout=seconds,
                 stream=True,
-                verify=self._trust(exchange.reference),
+                verify=self._trust(reference),
             )
             with response:
-                return _Answer(
-                    status=response.status_code,
-                    headers=response.headers,
-                    body=_read(response, exchange),
-                )
+                body = _read(response, exchange)
+            return _Answer(status=response.status_code, headers=response.headers, body=body)
 
-    def _session(self, reference: Reference) -> requests.Session:
-        """Return this thread's session: requests promises nothing about sharing one."""
-        name = "loopback" if reference.loopback else "remote"
-        session: requests.Session | None = getattr(self._local, name, None)
-        if session is None:
-            session = requests.Session()
-            session.headers["User-Agent"] = f"rocmrun/{__version__}"
-            session.trust_env = not reference.loopback  # no proxy stands before this machine itself
-            setattr(self._local, name, session)
+        with _translated(reference):
+            answer = _within(seconds, send)
+        self._give_back(reference, session)
+        return answer
+
+    def _take_session(self, reference: Reference) -> requests.Session:
+        """Return a session that nobody uses: requests promises nothing about sharing one."""
+        with self._lock:
+            self.requests_sent += 1
+            if free := self._sessions[reference.loopback]:
+                return free.pop()
+        session = requests.Session()
+        session.headers["User-Agent"] = f"rocmrun/{__version__}"
+        session.trust_env = not reference.loopback  # no proxy stands before this machine itself
         return session
+
+    def _give_back(self, reference: Reference, session: requests.Session) -> None:
+        """Keep a session for the next request. One whose request failed or still hangs is not given back."""
+        with self._lock:
+            self._sessions[reference.loopback].append(session)
 
     def _trust(self, reference: Reference) -> str | bool:
         authority = self._certificates / reference.domain / "ca.crt"
         return str(authority) if authority.is_file() else True
+
+
+def _within(seconds: float, work: Callable[[], _Answer]) -> _Answer:
+    """Return what *work* does, in a thread that is left alone when it takes longer than *seconds*.
+
+    A socket's own time limit is for each piece that comes: a registry that sends its headers byte by
+    byte never reaches it, and neither does a name that takes forever to resolve.
+    """
+    ended: queue.SimpleQueue[_Answer | Exception] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            ended.put(work())
+        except Exception as error:  # noqa: BLE001  # raised again where it is waited for
+            ended.put(error)
+
+    threading.Thread(target=run, daemon=True, name="rocmrun-registry").start()
+    try:
+        outcome = ended.get(timeout=seconds)
+    except queue.Empty:
+        raise requests.exceptions.ReadTimeout from None
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
 def _refuse(answer: _Answer, reference: Reference) -> NoReturn:

@@ -10,7 +10,7 @@ from rocmrun.core.lock import Resolved
 from rocmrun.core.manifest import Manifest, choose_platform, platform_name
 from rocmrun.core.reference import Reference, parse_reference
 from rocmrun.errors import EngineDenied, EngineUnreachable, EngineUnsuitable, ManifestUnsupported
-from rocmrun.system.docker_config import DockerLogins, docker_config_path
+from rocmrun.system.docker_config import DockerLogins, docker_config_path, podman_auth_path
 from rocmrun.system.registry import RegistryClient
 from rocmrun.usecases.lock_ask import Described, LocalImages, Resolver, Sources
 
@@ -81,8 +81,9 @@ def _image_id(manifest: Manifest, what: str) -> str:
 def registry_sources(
     warn: Callable[[str], None], *, locked: Mapping[str, str] | None = None
 ) -> Sources:
-    """Return sources that ask registries directly, with the logins of this user's Docker configuration."""
-    logins = DockerLogins(docker_config_path(os.environ, Path.home()), warn=warn)
+    """Return sources that ask registries directly, with the logins of this user's Docker or Podman configuration."""
+    path, other = docker_config_path(os.environ, Path.home()), podman_auth_path(os.environ)
+    logins = DockerLogins(path, warn=warn, other=other)
     resolver = RegistryResolver(RegistryClient(login=logins), locked=locked)
     return Sources(resolver=resolver, describer=resolver, describe_always=True)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rocmrun.core.credentials import Credentials
-from rocmrun.system.docker_config import DockerLogins, docker_config_path
+from rocmrun.system.docker_config import DockerLogins, docker_config_path, podman_auth_path
 
 Answer = Callable[[list[str], str], subprocess.CompletedProcess[str]]
 
@@ -51,6 +51,37 @@ def test_a_stored_login(tmp_path: Path) -> None:
     login, warnings = logins(tmp_path, AUTHS)
 
     assert (login("a.io"), login("b.io"), warnings) == (ME, None, [])
+
+
+def test_where_podman_keeps_it() -> None:
+    """One place for each login session; a user without one has none."""
+    session = {"XDG_RUNTIME_DIR": "/run/user/1000"}
+
+    assert podman_auth_path(session) == Path("/run/user/1000/containers/auth.json")
+    assert podman_auth_path(session | {"REGISTRY_AUTH_FILE": "/x.json"}) == Path("/x.json")
+    assert podman_auth_path({}) is None
+
+
+def test_podmans_logins_count_where_docker_has_none(tmp_path: Path) -> None:
+    """Podman calls Docker Hub "docker.io"; Docker's own login goes first."""
+    other = base64.b64encode(b"other:pw").decode()
+    auths = {name: {"auth": other} for name in ("a.io", "b.io", "docker.io")}
+    (tmp_path / "config.json").write_text(json.dumps(AUTHS))
+    (tmp_path / "auth.json").write_text(json.dumps({"auths": auths}))
+    warnings: list[str] = []
+
+    login = DockerLogins(
+        tmp_path / "config.json", warn=warnings.append, other=tmp_path / "auth.json"
+    )
+
+    found = Credentials(username="other", password="pw")
+    assert [login(name) for name in ("a.io", "b.io", "docker.io", "c.io")] == [
+        ME,
+        found,
+        found,
+        None,
+    ]
+    assert warnings == []
 
 
 @pytest.mark.parametrize("text", ["{", "\x00"])

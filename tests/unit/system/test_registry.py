@@ -250,6 +250,21 @@ def test_a_trickling_registry_ends_in_time(registry: ScriptedRegistry) -> None:
     assert time.monotonic() - began < 10
 
 
+def test_trickling_headers_end_in_time_and_the_next_question_is_answered(
+    registry: ScriptedRegistry,
+) -> None:
+    """No single byte is late, so no socket's time limit is reached."""
+    client, began = RegistryClient(), time.monotonic()
+    registry.script = lambda _request: Reply(seconds_a_header_byte=0.1)
+
+    with pytest.raises(RegistryUnavailable, match="did not answer in time"):
+        client.manifest(registry.ref(), 0.5)
+    assert time.monotonic() - began < 10
+
+    registry.script = serving(image())
+    assert client.manifest(registry.ref(), SECONDS).digest == digest(image())
+
+
 def test_a_connection_cut_short_is_no_manifest(registry: ScriptedRegistry) -> None:
     """Half a manifest has a digest too; it must not become a pin."""
     body = image()
