@@ -40,16 +40,22 @@ def recorded(
     config = RECORDED_HOST_CONFIG | {
         key: value for key, value in sent.pop("HostConfig").items() if value is not None
     }
+    for field in ("Sysctls", "Tmpfs", "Mounts"):
+        if not config.get(field):
+            config.pop(field, None)
+    for mount in config.get("Mounts", ()):
+        if not mount["ReadOnly"]:
+            del mount["ReadOnly"]
     config["PidsLimit"] = config["PidsLimit"] or None
     config["ShmSize"] = config["ShmSize"] or RECORDED_HOST_CONFIG["ShmSize"]
     # The daemon keeps ulimits in a map.
     config["Ulimits"] = list(reversed(config["Ulimits"] or [])) or None
-    entrypoint = sent.get("Entrypoint", list(image.entrypoint)) or []
-    entrypoint = [] if entrypoint == [""] else entrypoint
+    entrypoint = sent.get("Entrypoint", list(image.entrypoint) or None)
+    entrypoint = None if entrypoint == [""] else entrypoint
     command = sent.get("Cmd")
-    if command is None and "Entrypoint" not in sent:
+    if not command and not sent.get("Entrypoint"):
         command = list(image.command)
-    words = [*entrypoint, *(command or [])]
+    words = [*(entrypoint or []), *(command or [])]
     names = {entry.partition("=")[0] for entry in sent.get("Env", ())}
     baked = [f"{key}={value}" for key, value in image.env if key not in names]
     return {
@@ -64,7 +70,7 @@ def recorded(
         "Config": {
             **sent,
             "Env": [*sent.get("Env", ()), *baked],
-            "Entrypoint": entrypoint or None,
+            "Entrypoint": entrypoint,
             "Cmd": command or None,
             "WorkingDir": sent.get("WorkingDir") or image.workdir,
             "Labels": {**dict(image.labels), **sent.get("Labels", {})},

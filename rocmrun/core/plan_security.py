@@ -39,7 +39,7 @@ def plan_security(draft: Draft, uid: int) -> Security:
         cap_add=_capabilities(draft, uid),
         seccomp=_seccomp(draft),
         apparmor=_word(draft, "apparmor"),
-        selinux_label=_word(draft, "label"),
+        selinux_label=_label(draft),
         no_new_privileges=_word(draft, "nnp") is None,
         read_only_root=_word(draft, "rootfs") is None,
         masks=_word(draft, "masks") is None,
@@ -58,6 +58,25 @@ def _word(draft: Draft, kind: str) -> str | None:
         return None
     draft.record(asked[-1])
     return asked[-1].parsed.value
+
+
+def _label(draft: Draft) -> str | None:
+    """Return "disable" where it is asked for, or comes with a namespace of the host."""
+    asked = _word(draft, "label")
+    shared = [
+        entry
+        for kind in ("ipc", "pid")
+        for entry in draft.asked(kind)[-1:]
+        if entry.parsed.value == "host"
+    ]
+    if asked or not shared:
+        return asked
+    draft.grant(
+        "label:disable",
+        f"the engine takes the SELinux label from every container with {shared[0].parsed}",
+        shared[0].asked_by,
+    )
+    return "disable"
 
 
 def _capabilities(draft: Draft, uid: int) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from tests.unit.usecases.stage import GPU_JOB, Stage, an_engine
 JOB = 'accelerator = "rocm"\n[image]\nref = "example.com/demo:1"\n'
 PROFILES = {
     "job": JOB,
-    "mistakes": JOB + '[container]\nmemory = "much"\nnetwrok = "none"\nports = ["8000:8000"]\n',
+    "mistakes": JOB + '[container]\nmemory = "much"\nnetworc = "none"\nports = ["8000:8000"]\n',
     "contradiction": JOB + '[container]\nshm_size = "1GiB"\n[[privileges]]\ngrant = "ipc:host"\nreason = "x"\n',
     "parameter": '[parameters]\nmodel_dir = { help = "directory with the weights" }\n[image]\nref = "x/y:1"\n[[mounts]]\nsource = "${model_dir}"\ntarget = "/m"\n',
     "mounts": JOB + '[[mounts]]\nsource = "/no/such/dir"\ntarget = "/a"\n[[mounts]]\nsource = "/no/other"\ntarget = "/b"\n',

@@ -323,11 +323,14 @@ def test_a_changed_variable_is_named_without_its_value() -> None:
     assert "secret" not in str(found)
 
 
-def test_an_entrypoint_that_was_cleared_comes_back_as_null() -> None:
+@pytest.mark.parametrize("cleared", [None, [], [""]])
+def test_an_entrypoint_that_was_cleared_comes_back_empty(cleared: list[str] | None) -> None:
     request = create_request(plan({"container": {"entrypoint": []}}), role="workload")
     record = recorded(request, IMAGE.__class__(image_id=IMAGE.image_id, entrypoint=("/x",)))
+    assert record["Config"]["Entrypoint"] == []
 
-    assert record["Config"]["Entrypoint"] is None
+    record["Config"]["Entrypoint"] = cleared
+
     assert differences(request, record) == ()
 
 

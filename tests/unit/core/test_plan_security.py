@@ -186,3 +186,21 @@ def test_every_privilege_says_which_entry_asked() -> None:
     asked = {grant.what: grant.asked_by for grant in made.grants}
     assert asked["nnp:off"] == "profile job: privileges[0]"
     assert asked["masks:off"] == "profile job: privileges[1]"
+
+
+@pytest.mark.parametrize("grant", ["ipc:host", "pid:host"])
+def test_a_namespace_of_the_host_takes_the_selinux_label_with_it(grant: str) -> None:
+    """Docker does so by itself; a plan says it, with the one that brought it."""
+    made = plan(privileges(grant))
+
+    assert made.selinux_label == "disable"
+    (label,) = [entry for entry in made.grants if entry.what == "label:disable"]
+    assert label.asked_by == "profile job: privileges[0]"
+    assert grant in label.reason
+
+
+def test_a_label_that_is_asked_for_is_granted_once() -> None:
+    made = plan(privileges("pid:host", "label:disable"))
+
+    assert reason(made, "label:disable") == "the test asks"
+    assert plan(privileges("ipc:shareable")).selinux_label is None
