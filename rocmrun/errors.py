@@ -39,6 +39,7 @@ RocmrunError
 │   ├── DevicesMissing        devices-missing
 │   ├── DevicePermission      device-permission
 │   ├── MountUnreadable       mount-unreadable
+│   ├── CdiStale              cdi-stale
 │   ├── GpuSelection          gpu-selection
 │   ├── GpuBusy               gpu-busy
 │   ├── PortTaken             port-taken
@@ -287,6 +288,12 @@ class MountUnreadable(HostNotReady):
     """The container's user may not read a mount's source, or not write where the profile says rw."""
 
     slug = "mount-unreadable"
+
+
+class CdiStale(HostNotReady):
+    """The CDI specification is missing, broken, or not this host's any more."""
+
+    slug = "cdi-stale"
 
 
 class GpuSelection(HostNotReady):

@@ -93,6 +93,7 @@ def _host_config(plan: Plan, role: Role, *, keep_log: bool) -> dict[str, Any]:
                 "CgroupPermissions": device.permissions,
             }
             for device in plan.devices
+            if not device.cdi
         ],
         "ExtraHosts": list(plan.extra_hosts),
         "GroupAdd": [str(group) for group in plan.groups],
@@ -119,6 +120,8 @@ def _host_config(plan: Plan, role: Role, *, keep_log: bool) -> dict[str, Any]:
         ],
         "UTSMode": "",
     }
+    if plan.cdi_devices:
+        config["DeviceRequests"] = [{"Driver": "cdi", "DeviceIDs": list(plan.cdi_devices)}]
     if plan.ipc != "host":
         config["ShmSize"] = plan.shm_size_bytes
     if not plan.masks:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rocmrun.core.caller import Caller
+from rocmrun.core.cdi import CdiDevice
 from rocmrun.core.grants import ParsedGrant, parse_grant
 from rocmrun.core.host import EngineFacts, HostFacts, PathFacts
 from rocmrun.core.image import ImageFacts
@@ -27,6 +28,7 @@ class PlanRequest:
         engine: None when no engine was asked.
         paths: Source path → facts, for every bind mount.
         seccomp_files: Path → JSON text, for every seccomp file that a grant names.
+        cdi: Devices of the CDI specifications here, where the profile injects by CDI.
         image_ids: Numeric uid and gid behind a USER that the image gives by name.
         narrow: Selectors of --gpu: only what they select too is passed.
         debug: Whether `[debug]` applies.
@@ -43,6 +45,7 @@ class PlanRequest:
     engine: EngineFacts | None = None
     paths: Mapping[str, PathFacts] = field(default_factory=dict)
     seccomp_files: Mapping[str, str] = field(default_factory=dict)
+    cdi: tuple[CdiDevice, ...] = ()
     image_ids: tuple[int, int] | None = None
     narrow: tuple[str, ...] = ()
     interactive: bool = False

@@ -87,6 +87,7 @@ class Gpu:
         partition: Compute partition number on its GPU; None when not partitioned.
         render_minor: DRM render minor; None when the kernel names none.
         render_node: The node of that minor; None when absent.
+        card: Number of the GPU's card node, /dev/dri/cardN; None when the kernel names none.
         unique_id: 16 hex digits; None when the GPU has none.
         vram_bytes: Device memory in bytes; on an APU the carve-out.
         kfd_gpu_id: KFD's hash of the GPU, what amd-smi calls kfd_id; not an index.
@@ -119,6 +120,7 @@ class Gpu:
     memory_partition: str | None = None
     render_minor: int | None = None
     render_node: DeviceNode | None = None
+    card: int | None = None
     unique_id: str | None = None
     hive_id: str | None = None
     kfd_gpu_id: int | None = None

@@ -43,11 +43,17 @@ class PlannedImage:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class PlannedDevice:
-    """A device node passed in. *permissions* is "r", "rw" or "rwm"."""
+    """A device node passed in.
+
+    Attributes:
+        permissions: "r", "rw" or "rwm".
+        cdi: The CDI device that brings it, "amd.com/gpu=0"; "" for a node passed by itself.
+    """
 
     path: str
     host_path: str
     permissions: str = "rw"
+    cdi: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -191,6 +197,11 @@ class Plan:
     def user(self) -> str:
         """The numeric "uid:gid" that the container runs as."""
         return f"{self.uid}:{self.gid}"
+
+    @property
+    def cdi_devices(self) -> tuple[str, ...]:
+        """Names of the CDI devices asked for, sorted."""
+        return tuple(sorted({device.cdi for device in self.devices if device.cdi}))
 
     @property
     def render_minors(self) -> tuple[int, ...]:

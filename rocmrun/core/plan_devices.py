@@ -8,8 +8,15 @@ from typing import NamedTuple
 from rocmrun.core.draft import Draft
 from rocmrun.core.host import DeviceNode, Gpu
 from rocmrun.core.plan import PlannedDevice, PlannedGpu
+from rocmrun.core.plan_cdi import plan_cdi
 from rocmrun.core.selection import select_gpus
-from rocmrun.errors import DevicePermission, DevicesMissing, EngineUnsuitable, GpuSelection, UsageError
+from rocmrun.errors import (
+    DevicePermission,
+    DevicesMissing,
+    EngineUnsuitable,
+    GpuSelection,
+    UsageError,
+)
 
 NOT_MAPPED = 65534
 UDEV_RULE = 'KERNEL=="kfd", GROUP="render", MODE="0660"'
@@ -18,9 +25,6 @@ UDEV_RULE = 'KERNEL=="kfd", GROUP="render", MODE="0660"'
 def choose_gpus(draft: Draft) -> tuple[Gpu, ...]:
     """Return the GPUs that the profile selects on this host."""
     request = draft.request
-    if request.profile.gpus.inject == "cdi":
-        msg = f"profile {request.name}: gpus.inject = \"cdi\" is not available in this version"
-        raise UsageError(msg, hint='leave it out, or write inject = "nodes"')
     selectors = [str(selector) for selector in request.profile.gpus.select]
     if selectors == ["none"]:
         if request.narrow:
@@ -72,8 +76,12 @@ def plan_devices(
     draft: Draft, gpus: tuple[Gpu, ...]
 ) -> tuple[tuple[PlannedDevice, ...], tuple[DeviceNode, ...]]:
     """Return the devices to pass and the host nodes behind them, granting each."""
+    brought, opened = _by_cdi(draft, gpus)
     chosen: dict[str, _AskedNode] = {}
-    for asked in (*_gpu_nodes(draft, gpus), *_extra_nodes(draft)):
+    for asked in (*(() if brought else _gpu_nodes(draft, gpus)), *_extra_nodes(draft)):
+        if any(device.path == asked.node.path for device in brought):
+            msg = f"{asked.asked_by}: {asked.node.path} comes through CDI already"
+            raise UsageError(msg, hint="leave it out of [[devices]] and [[privileges]]")
         known = chosen.get(asked.node.path)
         # Of two that ask for one node the wider wins: "r", "rw", "rwm".
         if known is None or len(asked.permissions) > len(known.permissions):
@@ -87,7 +95,13 @@ def plan_devices(
         )
         for asked in found
     )
-    return devices, tuple(asked.node for asked in found)
+    return tuple(sorted((*devices, *brought))), (*(asked.node for asked in found), *opened)
+
+
+def _by_cdi(
+    draft: Draft, gpus: tuple[Gpu, ...]
+) -> tuple[tuple[PlannedDevice, ...], tuple[DeviceNode, ...]]:
+    return plan_cdi(draft, gpus) if draft.request.profile.gpus.inject == "cdi" else ((), ())
 
 
 class _AskedNode(NamedTuple):

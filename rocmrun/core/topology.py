@@ -33,6 +33,7 @@ class Readings:
         partition_minors: Render minors whose device is an amdgpu_xcp platform device: every
             partition of a GPU but the first.
         render_nodes: Render minor → device node.
+        cards: Render minor → number of the card node beside it.
         holders: KFD gpu_id → process ids.
     """
 
@@ -41,6 +42,7 @@ class Readings:
     drm_addresses: Mapping[int, str] = field(default_factory=dict)
     partition_minors: AbstractSet[int] = frozenset()
     render_nodes: Mapping[int, DeviceNode] = field(default_factory=dict)
+    cards: Mapping[int, int] = field(default_factory=dict)
     holders: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     numa_nodes: Sequence[NumaNode] = ()
 
@@ -184,6 +186,7 @@ def _gpu(
         partition=place.partition,
         render_minor=minor,
         render_node=readings.render_nodes.get(minor or 0),
+        card=readings.cards.get(minor or 0),
         unique_id=hex_id(values.get("unique_id")),
         hive_id=hex_id(values.get("hive_id")),
         kfd_gpu_id=node.gpu_id,

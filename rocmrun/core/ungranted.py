@@ -81,7 +81,13 @@ def _devices(config: Mapping[str, Any], plan: Plan) -> Iterator[str]:
         same = planned.get(path) == host_path
         yield f"device:{path if same else f'{host_path}→{path}'}:{item['CgroupPermissions']}"
     yield from (f"device-rule:{rule}" for rule in config.get("DeviceCgroupRules") or ())
-    yield from (f"device-request:{item}" for item in config.get("DeviceRequests") or ())
+    for item in config.get("DeviceRequests") or ():
+        plain = item.keys() <= {"Driver", "DeviceIDs"} and item.get("Driver") == "cdi"
+        names = set(item.get("DeviceIDs") or ()) if plain else set()
+        if not names or not names <= set(plan.cdi_devices):
+            yield f"device-request:{item}"
+        # What a name brings was read from its specification when the plan was made.
+        yield from (f"device:{d.path}:{d.permissions}" for d in plan.devices if d.cdi in names)
 
 
 def _user(user: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rocmrun.core import command_line
 from rocmrun.core.access import AccessForecast, forecast_access
+from rocmrun.core.cdi import CdiDevice, parse_cdi
 from rocmrun.core.command_line import Options
 from rocmrun.core.draft import PlanRequest
 from rocmrun.core.engine_check import check_engine
@@ -24,6 +25,7 @@ from rocmrun.core.signature import VerifiedSignature
 from rocmrun.core.voice import OnPull
 from rocmrun.errors import EngineUnsuitable, LockMissing, ProfileInvalid
 from rocmrun.system.caller import read_caller
+from rocmrun.system.cdi import read_cdi_files
 from rocmrun.system.files import read_text
 from rocmrun.system.profile_search import ProfileSearch
 from rocmrun.system.sysfs import read_host, read_path
@@ -165,6 +167,7 @@ def prepare(
         engine=facts,
         caller=read_caller(),
         paths=_paths(loaded),
+        cdi=_cdi(ask, loaded, facts),
         seccomp_files=_seccomp_files(ask, loaded),
         narrow=ask.narrow,
         interactive=ask.interactive,
@@ -270,6 +273,14 @@ def _image_ids(
     if not wanted or image is None or engine is None or numeric_ids(image.user) is not None:
         return None
     return ids_of_user(engine, image, loaded.profile.image.platform)
+
+
+def _cdi(ask: Ask, loaded: LoadedProfile, engine: EngineFacts | None) -> tuple[CdiDevice, ...]:
+    """Read the CDI devices of this host, where the profile injects by them; a saved host has none with it."""
+    if loaded.profile.gpus.inject != "cdi" or ask.host:
+        return ()
+    files = read_cdi_files(ask.host_root, engine.cdi_spec_dirs if engine else ())
+    return tuple(device for path, text in files for device in parse_cdi(text, path))
 
 
 def _paths(loaded: LoadedProfile) -> Mapping[str, PathFacts]:

@@ -40,6 +40,7 @@ def read_gpus(tree: Tree, numa_nodes: Sequence[NumaNode]) -> tuple[Gpu, ...]:
             # "amdgpu_xcp.3" or "amdgpu_xcp_3", by kernel.
             partition_minors={m for m, name in drm.items() if name.startswith("amdgpu_xcp")},
             render_nodes={m: found for m in minors if (found := render_node(tree, m))},
+            cards={m: card for m in minors if (card := _card(tree, m)) is not None},
             holders=_read_holders(tree) if gpu_nodes else {},
             numa_nodes=numa_nodes,
         )
@@ -115,6 +116,12 @@ def _read_links(tree: Tree, base: str, *, peer_to_peer: bool) -> list[Link]:
     texts = (tree.text(f"{base}/{link}/properties") for link in tree.numbers(base))
     links = (parse_link(text, peer_to_peer=peer_to_peer) for text in texts if text)
     return [link for link in links if link]
+
+
+def _card(tree: Tree, minor: int) -> int | None:
+    """Return the number of the card node that the device of a render node has beside it."""
+    cards = tree.numbers(f"/sys/class/drm/renderD{minor}/device/drm", "card")
+    return cards[0] if len(cards) == 1 else None
 
 
 def _drm_device(tree: Tree, minor: int) -> str | None:

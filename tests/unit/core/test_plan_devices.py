@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 
 from rocmrun.core.plan import PlannedDevice
-from rocmrun.errors import DevicePermission, DevicesMissing, EngineUnsuitable, GpuSelection, UsageError
+from rocmrun.errors import (
+    DevicePermission,
+    DevicesMissing,
+    EngineUnsuitable,
+    GpuSelection,
+)
 from tests.builders import ENGINE, gpu, granted, host, node, plan, privileges
 
 UVERBS = (node("/dev/infiniband/uverbs0", gid=77), node("/dev/infiniband/uverbs1", gid=77))
@@ -218,9 +223,3 @@ def test_the_isolation_of_other_gpus_has_a_grade(engine: Any, said: str) -> None
     made = plan(engine=engine, host=host([free], kfd=node("/dev/kfd", mode=0o666)))
 
     assert made.isolation.startswith(said)
-
-
-def test_injection_by_cdi_is_refused_rather_than_done_otherwise() -> None:
-    """A profile that asks for it must not get nodes without a word."""
-    with pytest.raises(UsageError, match="not available in this version"):
-        plan({"gpus": {"inject": "cdi"}}, host=host(1))
