@@ -47,6 +47,7 @@ class Reply:
     seconds_a_byte: float = 0
     seconds_a_header_byte: float = 0
     announced_length: int | None = None
+    chunked: bool = False
 
 
 Script = Callable[[Request], Reply]
@@ -93,7 +94,10 @@ class ScriptedRegistry:
             return
         length = reply.announced_length if reply.announced_length is not None else len(reply.body)
         handler.send_response(reply.status)
-        for name, value in {"Content-Length": str(length), **reply.headers}.items():
+        framing = (
+            {"Transfer-Encoding": "chunked"} if reply.chunked else {"Content-Length": str(length)}
+        )
+        for name, value in {**framing, **reply.headers}.items():
             handler.send_header(name, value)
         handler.end_headers()
         if request.method == "HEAD":
@@ -101,8 +105,9 @@ class ScriptedRegistry:
         if reply.seconds_a_byte:
             self.trickle(handler, reply.body, reply.seconds_a_byte)
         else:
+            whole = b"%x\r\n%s\r\n0\r\n\r\n" % (length, reply.body)
             with contextlib.suppress(OSError):
-                handler.wfile.write(reply.body)
+                handler.wfile.write(whole if reply.chunked else reply.body)
         if length != len(reply.body):
             handler.close_connection = True
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from rocmrun.console.output import detail, say, settings
+from rocmrun.console.output import detail, say, settings, warn
 from rocmrun.core.pull_progress import PullProgress
 from rocmrun.core.run import PullEvent
 from rocmrun.core.text import human_size, printable
@@ -58,6 +58,9 @@ class _ShownPull:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, event: PullEvent) -> None:
+        if event.warning:
+            self.clear()
+            warn(event.warning)
         self.progress.add(event)
         if event.status.startswith(_LAST):
             self.clear()

@@ -35,6 +35,7 @@ class Resolved:
         platforms: "os/architecture[/variant]" of everything runnable in it; None when not told.
         image_id: Config digest of the wanted platform's image; None when not told.
         source: "local" when no registry has it and it is known by *image_id* alone.
+        warning: What about the answer is worth saying aloud.
     """
 
     digest: str | None
@@ -42,6 +43,7 @@ class Resolved:
     platforms: tuple[str, ...] | None = None
     image_id: str | None = None
     source: Literal["registry", "local"] = "registry"
+    warning: str = ""
 
 
 class _Entry(BaseModel):

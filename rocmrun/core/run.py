@@ -5,12 +5,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullEvent:
-    """One progress event of a pull; sizes in bytes, None where the engine names none."""
+    """One progress event of a pull; sizes in bytes, None where the engine names none.
 
-    layer: str
-    status: str
+    *warning* is something about the pull that is worth saying aloud.
+    """
+
+    layer: str = ""
+    status: str = ""
     current: int | None = None
     total: int | None = None
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,11 @@ import contextlib
 import io
 import json
 import os
+import re
 import socket
 import tarfile
+import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -84,6 +87,7 @@ class DockerEngine:
         # The SDK is only partly typed; this module gives its answers types.
         self._api = api
         self._facts: EngineFacts | None = None
+        self._logins = _Logins(api)
 
     @classmethod
     def connect(cls) -> "DockerEngine":
@@ -153,12 +157,13 @@ class DockerEngine:
     def resolve(self, reference: str, timeout_seconds: float) -> Resolved:
         """Ask the registry, through the engine, what *reference* names now."""
         api = self._api
+        login, warning = self._logins.login(reference)
         with _translated(f"resolve {reference}", registry=reference):
             response = api.get(
                 api._url(
                     "/distribution/{0}/json", reference
                 ),  # inspect_distribution has no timeout
-                headers=_auth_headers(api, reference),
+                headers={"X-Registry-Auth": docker.auth.encode_header(login)} if login else {},
                 timeout=timeout_seconds,
             )
             api._raise_for_status(response)
@@ -169,6 +174,7 @@ class DockerEngine:
             digest=descriptor["digest"],
             media_type=descriptor.get("mediaType"),
             platforms=None if platforms is None else _platforms(platforms),
+            warning=warning,
         )
 
     def pull(self, name: str, platform: str) -> Iterator[PullEvent]:
@@ -176,6 +182,9 @@ class DockerEngine:
 
         The SDK's `images.pull` hides those errors and returns whatever is local: it is not used.
         """
+        login, warning = self._logins.login(name)
+        if warning:
+            yield PullEvent(warning=warning)
         with _translated(f"pull {name}", registry=name):
             repository, _, digest = name.partition("@")
             stream = self._api.pull(
@@ -184,7 +193,7 @@ class DockerEngine:
                 stream=True,
                 decode=True,
                 platform=platform,
-                auth_config=_auth(self._api, name),
+                auth_config=login,
             )
             for event in stream:
                 if "error" in event:
@@ -389,23 +398,39 @@ def _platforms(found: list[Mapping[str, str]]) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def _auth(api: Any, name: str) -> dict[str, str] | None:
-    """Return {} (anonymous) where the credential helper of a registry is missing, None to let the SDK decide."""
-    registry, _ = docker.auth.resolve_repository_name(name.partition("@")[0])
-    try:
-        docker.auth.get_config_header(api, registry)
-    except docker.errors.DockerException:
-        return {}
-    return None
+class _Logins:
+    """Logins of this user, each registry looked up once: a helper may ask for a password each time."""
+
+    def __init__(self, api: Any) -> None:
+        self._api = api
+        self._lock = threading.Lock()
+        self._found: dict[str, dict[str, str]] = {}
+
+    def login(self, name: str) -> tuple[dict[str, str], str]:
+        """Return the login for the registry of *name*, {} for none, and a warning: once where a helper does not work."""
+        registry, _ = docker.auth.resolve_repository_name(name.partition("@")[0])
+        with self._lock:
+            if registry in self._found:
+                return self._found[registry], ""
+            warning = ""
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # the SDK's own words for a missing helper
+                    found = docker.auth.resolve_authconfig(self._api._auth_configs, registry)
+            except docker.errors.DockerException as error:
+                # The SDK gives up even where the image is public.
+                found, warning = (
+                    None,
+                    f"{_helper_in(str(error))}: {registry} is asked without a login",
+                )
+            self._found[registry] = found or {}
+            return self._found[registry], warning
 
 
-def _auth_headers(api: Any, reference: str) -> dict[str, str]:
-    registry, _ = docker.auth.resolve_repository_name(reference.partition("@")[0])
-    try:
-        header = docker.auth.get_config_header(api, registry)
-    except docker.errors.DockerException:
-        return {}
-    return {"X-Registry-Auth": header.decode()} if header else {}
+def _helper_in(text: str) -> str:
+    helper = re.search(r"docker-credential-[A-Za-z0-9._-]+", text)
+    missing = "not installed" in text
+    return f"{helper[0] if helper else 'the credential helper'} {'is not installed' if missing else 'failed'}"
 
 
 def _connection_error(error: Exception, address: str) -> RocmrunError:

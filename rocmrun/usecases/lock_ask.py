@@ -125,7 +125,10 @@ class Inquiry:
     def resolve(self, reference: Reference) -> Resolved:
         """Ask what *reference* names."""
         name, resolver = reference.canonical, self.sources.resolver
-        return self._ask(reference, lambda: resolver.resolve(name, self.timeout_seconds))
+        found = self._ask(reference, lambda: resolver.resolve(name, self.timeout_seconds))
+        if found.warning:
+            self.warnings.append(found.warning)
+        return found
 
     def _ask(self, reference: Reference, ask: Callable[[], Found]) -> Found:
         """Ask, unless the reference's registry has said that it was asked too much."""

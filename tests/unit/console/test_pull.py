@@ -134,3 +134,13 @@ def test_the_watch_ends_with_the_pull() -> None:
         assert "rocmrun-stall" in {thread.name for thread in threading.enumerate()}
 
     assert "rocmrun-stall" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_what_is_worth_a_warning_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where nobody asked to hear of the pull itself."""
+    settings.quiet = True
+
+    with shown_pull() as take:
+        take(PullEvent(warning="asked without a login"))
+
+    assert capsys.readouterr().err == "warning: asked without a login\n"

@@ -4,14 +4,14 @@ import multiprocessing
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rocmrun.core.image import ImageFacts
-from rocmrun.core.lock import Lock, LockedFacts, PinnedImage, parse_lock
+from rocmrun.core.lock import Lock, LockedFacts, PinnedImage, Resolved, parse_lock
 from rocmrun.core.lock_changes import ChangeKind
 from rocmrun.core.lock_report import LockReport
 from rocmrun.core.reference import parse_reference
@@ -713,3 +713,18 @@ def test_what_was_measured_in_an_image_that_no_profile_of_the_run_asks_for_is_le
     report = lock(places, wants(places, Y), measured=measuring(torch="2.9"), facts=True)
 
     assert kinds(report) == {X: "kept", Y: "kept"}
+
+
+def test_what_an_answer_is_worth_saying_is_said_once(places: LockPlaces) -> None:
+    """However many images it is about."""
+
+    class Talkative(FakeRegistry):
+        def resolve(self, reference: str, timeout_seconds: float) -> Resolved:
+            found = super().resolve(reference, timeout_seconds)
+            return replace(found, warning="asked without a login")
+
+    registry = Talkative(tags={X: A, Y: B})
+
+    report = lock(places, wants(places, X), wants(places, Y, "q"), registry=registry)
+
+    assert report.warnings == ("asked without a login",)
