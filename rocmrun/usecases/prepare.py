@@ -1,18 +1,15 @@
 """From a profile's name to a plan: read the profile, the lock, the host, the engine and the image, then decide."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rocmrun.core import command_line
 from rocmrun.core.access import AccessForecast, forecast_access
-from rocmrun.core.cdi import CdiDevice, parse_cdi
 from rocmrun.core.command_line import Options
 from rocmrun.core.draft import PlanRequest
 from rocmrun.core.engine_check import check_engine
-from rocmrun.core.grants import ParsedGrant, parse_grant
-from rocmrun.core.host import EngineFacts, HostFacts, PathFacts
+from rocmrun.core.host import EngineFacts, HostFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.image_report import image_claims
 from rocmrun.core.image_user import numeric_ids
@@ -25,10 +22,7 @@ from rocmrun.core.signature import VerifiedSignature
 from rocmrun.core.voice import OnPull
 from rocmrun.errors import EngineUnsuitable, LockMissing, ProfileInvalid
 from rocmrun.system.caller import read_caller
-from rocmrun.system.cdi import read_cdi_files
-from rocmrun.system.files import read_text
 from rocmrun.system.profile_search import ProfileSearch
-from rocmrun.system.sysfs import read_host, read_path
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.images import (
     UnlockedImage,
@@ -39,6 +33,7 @@ from rocmrun.usecases.images import (
     planned_image,
 )
 from rocmrun.usecases.locks import find_pin
+from rocmrun.usecases.plan_inputs import cdi_devices, host_for, paths_of, seccomp_files
 from rocmrun.usecases.profiles import load_profile
 from rocmrun.usecases.signatures import (
     Verify,
@@ -152,7 +147,7 @@ def prepare(
     loaded = loaded or load(ask)
     pin, lock_path = _pin(ask, loaded, required=fetch)
     signature = signature_of(loaded, pin, verify) if fetch else None
-    host = ask.host or _read_host(ask, loaded)
+    host = ask.host or host_for(loaded, ask.host_root, debug=ask.debug)
     facts = engine.facts() if engine else None
     image, planned = _image(ask, loaded, pin, engine, fetch=fetch, on_pull=on_pull)
     request = PlanRequest(
@@ -166,26 +161,22 @@ def prepare(
         host=host,
         engine=facts,
         caller=read_caller(),
-        paths=_paths(loaded),
-        cdi=_cdi(ask, loaded, facts),
-        seccomp_files=_seccomp_files(ask, loaded),
+        paths=paths_of(loaded),
+        # A saved host has no specifications with it.
+        cdi=() if ask.host else cdi_devices(loaded, ask.host_root, facts),
+        seccomp_files=seccomp_files(loaded, debug=ask.debug),
         narrow=ask.narrow,
         interactive=ask.interactive,
         tty=ask.tty,
         debug=ask.debug,
     )
     plan = make_plan(request)
-    access = forecast_access(
-        plan,
-        host,
-        facts,
-        # For a saved host the sources here are another machine's: they say nothing.
-        {} if ask.host else request.paths,
-        caller_uid=request.caller.uid,
-    )
+    notes = _engine_notes(facts, host, plan, refuse=fetch)
+    # For a saved host the sources here are another machine's: they say nothing.
+    paths = {} if ask.host else request.paths
+    access = forecast_access(plan, host, facts, paths, caller_uid=request.caller.uid)
     if fetch:
         access.refuse()
-    notes = _engine_notes(facts, host, plan, refuse=fetch)
     later = () if fetch else signature_notes(loaded)
     return Prepared(
         loaded=loaded,
@@ -214,13 +205,6 @@ def _engine_notes(
         if refuse:
             raise
         return (f"launch will refuse this engine: {error.message}",)
-
-
-def _read_host(ask: Ask, loaded: LoadedProfile) -> HostFacts:
-    profile = loaded.profile
-    globs = [device.path for device in profile.devices]
-    globs += [grant.value for grant in _grants(ask, loaded) if grant.kind == "device"]
-    return read_host(ask.host_root, device_globs=globs)
 
 
 def _pin(
@@ -273,42 +257,3 @@ def _image_ids(
     if not wanted or image is None or engine is None or numeric_ids(image.user) is not None:
         return None
     return ids_of_user(engine, image, loaded.profile.image.platform)
-
-
-def _cdi(ask: Ask, loaded: LoadedProfile, engine: EngineFacts | None) -> tuple[CdiDevice, ...]:
-    """Read the CDI devices of this host, where the profile injects by them; a saved host has none with it."""
-    if loaded.profile.gpus.inject != "cdi" or ask.host:
-        return ()
-    files = read_cdi_files(ask.host_root, engine.cdi_spec_dirs if engine else ())
-    return tuple(device for path, text in files for device in parse_cdi(text, path))
-
-
-def _paths(loaded: LoadedProfile) -> Mapping[str, PathFacts]:
-    sources = {mount.source for mount in loaded.profile.mounts if mount.type == "bind"}
-    # A slash at the end says in a profile that a directory is meant; a plan's mounts have none.
-    names = sources | {source.rstrip("/") or "/" for source in sources}
-    return {name: read_path(name) for name in sorted(names)}
-
-
-def _seccomp_files(ask: Ask, loaded: LoadedProfile) -> Mapping[str, str]:
-    names = {grant.value for grant in _grants(ask, loaded) if grant.is_seccomp_file}
-    return {name: _compact_json(name) for name in sorted(names)}
-
-
-def _grants(ask: Ask, loaded: LoadedProfile) -> list[ParsedGrant]:
-    """Return what the profile asks for; [debug] only where it applies."""
-    profile = loaded.profile
-    debug = profile.debug.privileges if ask.debug else ()
-    return [*(entry.parsed for entry in profile.privileges), *map(parse_grant, debug)]
-
-
-def _compact_json(name: str) -> str:
-    text = read_text(Path(name), ProfileInvalid)
-    if text is None:
-        msg = f"seccomp profile {name} does not exist"
-        raise ProfileInvalid(msg)
-    try:
-        return json.dumps(json.loads(text), separators=(",", ":"), sort_keys=True)
-    except ValueError as error:
-        msg = f"seccomp profile {name} is not JSON: {error}"
-        raise ProfileInvalid(msg) from error

@@ -1,0 +1,65 @@
+"""Files of this machine that a plan is made from, as far as a profile names them: paths, seccomp profiles, CDI, devices."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from rocmrun.core.cdi import CdiDevice, parse_cdi
+from rocmrun.core.grants import ParsedGrant, parse_grant
+from rocmrun.core.host import EngineFacts, HostFacts, PathFacts
+from rocmrun.core.loaded_profile import LoadedProfile
+from rocmrun.errors import ProfileInvalid
+from rocmrun.system.cdi import read_cdi_files
+from rocmrun.system.files import read_text
+from rocmrun.system.sysfs import read_host, read_path
+
+
+def host_for(loaded: LoadedProfile, root: Path, *, debug: bool) -> HostFacts:
+    """Read the host below *root*, with the device nodes that the profile names."""
+    globs = [device.path for device in loaded.profile.devices]
+    globs += [g.value for g in _grants(loaded, debug=debug) if g.kind == "device"]
+    return read_host(root, device_globs=globs)
+
+
+def paths_of(loaded: LoadedProfile) -> Mapping[str, PathFacts]:
+    """Read every source of a bind mount, by the names that the profile and a plan have for it."""
+    sources = {mount.source for mount in loaded.profile.mounts if mount.type == "bind"}
+    # A slash at the end says in a profile that a directory is meant; a plan's mounts have none.
+    names = sources | {source.rstrip("/") or "/" for source in sources}
+    return {name: read_path(name) for name in sorted(names)}
+
+
+def cdi_devices(
+    loaded: LoadedProfile, root: Path, engine: EngineFacts | None
+) -> tuple[CdiDevice, ...]:
+    """Read the CDI devices below *root*, where the profile injects by them."""
+    if loaded.profile.gpus.inject != "cdi":
+        return ()
+    files = read_cdi_files(root, engine.cdi_spec_dirs if engine else ())
+    return tuple(device for path, text in files for device in parse_cdi(text, path))
+
+
+def seccomp_files(loaded: LoadedProfile, *, debug: bool) -> Mapping[str, str]:
+    """Read every seccomp profile that a grant names, as compact JSON."""
+    grants = _grants(loaded, debug=debug)
+    names = {grant.value for grant in grants if grant.is_seccomp_file}
+    return {name: _compact_json(name) for name in sorted(names)}
+
+
+def _grants(loaded: LoadedProfile, *, debug: bool) -> list[ParsedGrant]:
+    """Return what the profile asks for; [debug] only where it applies."""
+    profile = loaded.profile
+    more = profile.debug.privileges if debug else ()
+    return [*(entry.parsed for entry in profile.privileges), *map(parse_grant, more)]
+
+
+def _compact_json(name: str) -> str:
+    text = read_text(Path(name), ProfileInvalid)
+    if text is None:
+        msg = f"seccomp profile {name} does not exist"
+        raise ProfileInvalid(msg)
+    try:
+        return json.dumps(json.loads(text), separators=(",", ":"), sort_keys=True)
+    except ValueError as error:
+        msg = f"seccomp profile {name} is not JSON: {error}"
+        raise ProfileInvalid(msg) from error
