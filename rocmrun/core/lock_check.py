@@ -56,7 +56,7 @@ def _offline_finding(lock: Lock, item: Wanted) -> Finding | None:
         missing = LockMissing(f"missing: {item.ref} (profile {names}) is not locked", hint=hint)
         return Finding(ref=item.ref, error=missing)
     if pin.platform != item.platform:
-        text = f"changed: {item.ref} is locked for {pin.platform}, profile {names} asks for {item.platform}"
+        text = f"changed: {item.ref} (profile {names}) is locked for {pin.platform}, and {item.platform} is asked for"
         return Finding(ref=item.ref, error=LockStale(text, hint=hint))
     return None
 

@@ -82,12 +82,12 @@ def guarded(path: Path, *, timeout_seconds: float, error: type[RocmrunError]) ->
         LockBusy: another process held it for all of *timeout_seconds*.
         error: the guard cannot be made.
     """
+    target = _real_path(path)
+    guard = target.with_name(f".{target.name}.guard")
     try:
-        target = _real_path(path)
-        guard = target.with_name(f".{target.name}.guard")
         descriptor = _acquire(guard, timeout_seconds)
     except OSError as failure:
-        msg = f"cannot write beside {path}: {failure.strerror}"
+        msg = f"cannot write in {target.parent}: {failure.strerror}"
         raise error(msg) from failure
     if descriptor is None:
         msg = f"another process has been writing {path} for {timeout_seconds:g} seconds"

@@ -113,14 +113,24 @@ class Inquiry:
             if isinstance(error, RegistryUnavailable) and not reference.loopback:
                 raise
             local = self._local_pin(question, reference)
-            if local is None:
-                raise
-            return local
+            if local is not None:
+                return local
+            if reference.loopback and type(error) is RegistryUnavailable:
+                raise self._found_nowhere(error.message, reference) from error
+            raise
         pin = _pinned(question, reference, resolved)
         had_facts = old is not None and old.facts is not None
         if self.facts or self.sources.describe_always:
             return self._look_into(pin, reference, facts=self.facts or had_facts)
         return self._look_again(pin, reference) if had_facts else pin
+
+    def _found_nowhere(self, message: str, reference: Reference) -> RegistryUnavailable:
+        """Return the error for a name on this machine that no registry and no image here has."""
+        if self.sources.local is None:
+            hint = "start that registry; what was built here is locked with --resolver engine"
+            return RegistryUnavailable(message, hint=hint)
+        msg = f"{message}, and no image on this machine is called {reference.canonical}"
+        return RegistryUnavailable(msg, hint="start that registry, or build or load the image")
 
     def resolve(self, reference: Reference) -> Resolved:
         """Ask what *reference* names."""

@@ -96,9 +96,13 @@ def pull_name(name: str, selection: Selection, *, places: LockPlaces) -> str:
         pin = _pin_in(path, ref)
         if pin is not None:
             return pin.pull_reference
-    msg = f"{ref} is not locked"
+    details = tuple(f"looked in {path}" for path in paths)
+    if named:
+        msg = f"{ref} is not locked"
+        raise LockMissing(msg, hint=f"rocmrun lock {name}", details=details)
+    msg = f"no profile is called {name}, and {ref} is not locked"
     raise LockMissing(
-        msg, hint=f"rocmrun lock {name}", details=tuple(f"looked in {path}" for path in paths)
+        msg, hint="lock a profile that names it: rocmrun lock PROFILE", details=details
     )
 
 

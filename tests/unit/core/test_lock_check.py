@@ -61,7 +61,10 @@ def test_missing_changed_and_extra_are_one_line_each() -> None:
 
     assert [
         ("LockStale", "extra: docker.io/team/extra:1 is locked, and no profile uses it"),
-        ("LockStale", f"changed: {X} is locked for linux/amd64, profile a asks for linux/arm64"),
+        (
+            "LockStale",
+            f"changed: {X} (profile a) is locked for linux/amd64, and linux/arm64 is asked for",
+        ),
         ("LockMissing", f"missing: {Y} (profile b, c) is not locked"),
     ] == messages(found)
 

@@ -434,6 +434,20 @@ def test_localhost_without_a_registry_names_what_is_built_here(places: LockPlace
     assert (image.source, image.image_id) == ("local", C)
 
 
+def test_localhost_without_a_registry_or_an_image_says_both(places: LockPlaces) -> None:
+    """Which of the two was meant, only the user knows."""
+    here = "localhost/team/x:1"
+    registry = FakeRegistry(failures={here: RegistryUnavailable("localhost does not answer")})
+
+    with pytest.raises(RegistryUnavailable, match="no image on this machine is called") as caught:
+        lock(places, wants(places, here), registry=registry)
+    assert caught.value.hint == "start that registry, or build or load the image"
+    without = Sources(resolver=registry)
+    with pytest.raises(RegistryUnavailable) as caught:
+        lock(places, wants(places, here), registry=lambda *_: without)
+    assert "--resolver engine" in (caught.value.hint or "")
+
+
 def test_a_local_image_for_another_platform_is_refused(places: LockPlaces) -> None:
     """As any other."""
     registry = FakeRegistry(images={X: local_image(architecture="arm64")})
