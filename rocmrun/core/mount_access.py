@@ -169,6 +169,8 @@ def _fixes(
     if refusing.asks == "engine":
         return (f"give the engine's user the right to enter: setfacl -m u:USER:x {refusing.path}",)
     found = []
+    if not mount.read_only and identity.may(wanted & ~WRITE, mode, uid, gid):
+        found.append(f'mode = "ro" for {mount.target}, if it is only read')
     by_group = mode >> 3 & wanted == wanted and gid != 0 and uid != identity.uid
     if by_group and gid not in identity.groups:
         found.append(f'[container] groups = ["path:{mount.target}"]')

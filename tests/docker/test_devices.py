@@ -170,7 +170,7 @@ def test_the_device_cgroup_decides_over_the_node(workspace: Workspace, python_im
     mounted = folder / "node"
     os.mknod(mounted, stat.S_IFCHR | 0o666, UNALLOTTED)
     mounted.chmod(0o666)
-    volume = ("-v", f"{folder}:/mounted")
+    volume = ("-v", f"{folder}:/mounted:ro")
     only_mounted = look(
         workspace, gpus.profile, *gpus.options, "--gpu", "index:1", *volume, open=["/mounted/node"]
     )

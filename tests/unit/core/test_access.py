@@ -151,7 +151,7 @@ def test_every_component_is_listed_with_who_must_pass_it() -> None:
     [
         (source(0o750, gid=2000), True, ('[container] groups = ["path:/models"]', "setfacl -R -m u:1000:rX /srv/models")),
         (source(0o700, uid=7, gid=8), True, ('[container] user = "7:8"', "setfacl -R -m u:1000:rX /srv/models")),
-        (source(0o755, uid=7, gid=8), False, ('[container] user = "7:8"', "setfacl -R -m u:1000:rwX /srv/models")),
+        (source(0o755, uid=7, gid=8), False, ('mode = "ro" for /models, if it is only read', '[container] user = "7:8"', "setfacl -R -m u:1000:rwX /srv/models")),
         (source(0o770), False, ("setfacl -R -m u:1000:rwX /srv/models",)),
     ],
 )  # fmt: skip
