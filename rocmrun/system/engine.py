@@ -195,9 +195,13 @@ class DockerEngine:
                 platform=platform,
                 auth_config=login,
             )
+            failure = ""
             for event in stream:
                 if "error" in event:
-                    raise pull_error(name, event["error"])
+                    failure = (
+                        failure or event["error"]
+                    )  # the last event; the stream is read to its end
+                    continue
                 detail = event.get("progressDetail") or {}
                 yield PullEvent(
                     layer=event.get("id", ""),
@@ -205,6 +209,8 @@ class DockerEngine:
                     current=detail.get("current"),
                     total=detail.get("total"),
                 )
+        if failure:
+            raise pull_error(name, failure)
 
     def tag(self, image_id: str, repository: str, tag: str) -> None:
         """Give a local image a name, so that `docker image prune` leaves it alone."""
