@@ -260,3 +260,9 @@ def test_other_kinds_are_not_read() -> None:
 def test_what_is_no_specification_is_named(text: str) -> None:
     with pytest.raises(CdiStale, match=r"/etc/cdi/amd\.json is no CDI specification"):
         parse_cdi(text, SOURCE)
+
+
+def test_a_specification_with_a_node_that_is_gone_is_stale() -> None:
+    error = refusal(CdiStale, host=machine(kfd=None))
+
+    assert "brings /dev/kfd, which does not exist here" in error.details[0]

@@ -331,3 +331,14 @@ def test_each_grant_that_weighs_something_is_seen() -> None:
     base = score_plan(plan(), host(), ENGINE).total
     for grant in ("seccomp:unconfined", "user:root", "pid:host", "ipc:host", "nnp:off", "masks:off", "rootfs:rw"):  # fmt: skip
         assert score_plan(plan(privileges(grant)), host(), ENGINE).total > base, grant
+
+
+def test_group_root_counts_as_primary_group_too() -> None:
+    assert badness({**MINIMAL, "User": "1000:0"}, "groups") == 1
+    assert badness({**changed(MINIMAL, GroupAdd=[]), "User": "1000:1000"}, "groups") == 0
+
+
+def test_it_is_plain_json() -> None:
+    told = score(PRIVILEGED).to_json()
+
+    assert (told["total"], told["floor"]["reason"]) == (10.0, "privileged")
