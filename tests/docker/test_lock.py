@@ -24,11 +24,9 @@ HTPASSWD = "me:$2b$04$abcdefghijklmnopqrstuuLZYjhNQAOdpbzt4WxWlUHjv1wsyH5DG\n"
 LOGIN = ("me", "s3cret")
 
 
-@pytest.fixture(params=[None, LOGIN], ids=["open", "htpasswd"])
-def own_registry(
-    tmp_path: Path, workspace: Workspace, request: pytest.FixtureRequest
-) -> Iterator[Repository]:
-    """A repository in a registry of this test's own, which deletes, and with a login or without."""
+@pytest.fixture
+def own_registry(tmp_path: Path, workspace: Workspace) -> Iterator[Repository]:
+    """A repository in a registry of this test's own, which wants a login and deletes what it is told to."""
     program = shutil.which("docker-registry", path="/usr/bin:/usr/local/bin:/bin")
     if program is None:
         unavailable("docker-registry is not installed: make test installs it")
@@ -42,10 +40,9 @@ def own_registry(
             "delete": {"enabled": True},
         },
         "http": {"addr": address},
+        "auth": {"htpasswd": {"realm": "tests", "path": str(tmp_path / "htpasswd")}},
     }
-    if request.param:
-        (tmp_path / "htpasswd").write_text(HTPASSWD)
-        config["auth"] = {"htpasswd": {"realm": "tests", "path": str(tmp_path / "htpasswd")}}
+    (tmp_path / "htpasswd").write_text(HTPASSWD)
     path = tmp_path / "registry.json"
     path.write_text(json.dumps(config))
     with (tmp_path / "registry.log").open("wb") as log:
@@ -55,7 +52,7 @@ def own_registry(
         while not loopback.answers(int(address.rpartition(":")[2])):
             assert time.monotonic() < deadline, (tmp_path / "registry.log").read_text()
             time.sleep(0.05)
-        yield Repository(address=address, name=f"t/{workspace.token}", login=request.param)
+        yield Repository(address=address, name=f"t/{workspace.token}", login=LOGIN)
     finally:
         process.terminate()
         process.wait(20)
@@ -72,8 +69,7 @@ def pins(workspace: Workspace) -> dict[str, PinnedImage]:
 
 def logged_in(tmp_path: Path, repository: Repository) -> dict[str, str | None]:
     """Return the environment of a user who has done `docker login` there."""
-    if repository.login is None:
-        return {}
+    assert repository.login is not None
     directory = tmp_path / "docker"
     directory.mkdir(exist_ok=True)
     auth = base64.b64encode(":".join(repository.login).encode()).decode()
@@ -203,7 +199,6 @@ def test_a_tag_that_moves_and_then_loses_its_old_digest(
 
 
 @pytest.mark.parametrize("resolver", RESOLVERS)
-@pytest.mark.parametrize("own_registry", [LOGIN], indirect=True, ids=["htpasswd"])
 def test_without_a_login(
     rocmrun: Rocmrun, workspace: Workspace, own_registry: Repository, tmp_path: Path, resolver: str
 ) -> None:
