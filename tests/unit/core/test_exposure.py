@@ -304,12 +304,17 @@ def test_every_row_has_a_sentence_and_its_own_name() -> None:
     assert all(re.fullmatch(r"\S.{8,}\S", row.sentence) for row in found.rows)
 
 
+def options(request: dict[str, Any], but: str) -> list[str]:
+    """Return the security options without one kind."""
+    return [option for option in request["HostConfig"]["SecurityOpt"] if not option.startswith(but)]
+
+
 WIDER: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "privileged": lambda c: changed(c, Privileged=True),
     "root": lambda c: {**c, "User": "0:0"},
     "host namespaces": lambda c: changed(c, **HOST, IpcMode="host"),
-    "no filter": lambda c: changed(c, SecurityOpt=["seccomp=unconfined"]),
-    "no options": lambda c: changed(c, SecurityOpt=[]),
+    "no filter": lambda c: changed(c, SecurityOpt=[*options(c, "seccomp"), "seccomp=unconfined"]),
+    "new privileges": lambda c: changed(c, SecurityOpt=options(c, "no-new-privileges")),
     "all capabilities": lambda c: changed(c, CapAdd=["ALL"]),
     "writable": lambda c: changed(c, ReadonlyRootfs=False),
     "no limits": lambda c: changed(c, Memory=0, PidsLimit=0),
