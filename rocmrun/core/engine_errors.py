@@ -36,6 +36,7 @@ _CONTAINER_ERRORS: tuple[tuple[str, type[RocmrunError], str | None], ...] = (
     (r"error setting rlimit|setrlimit|rlimits?\b.*not permitted", HostNotReady,
      "the engine itself has a lower limit: ask for less, or raise the engine's (systemctl edit docker)"),
     (r"name .* is already in use", UsageError, "choose another --name, or remove that container"),
+    (r"invalid container name", UsageError, None),
     (r"no such image", ImageGone, "launch again: the image is fetched anew"),
     (r"does not match the (detected host|specified) platform", PlatformMismatch, None),
     (r"error setting cgroup config|invalid CPU|Requested CPUs are not available|Requested memory nodes",

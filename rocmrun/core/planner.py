@@ -20,8 +20,10 @@ from rocmrun.core.plan_security import plan_security
 from rocmrun.core.plan_storage import plan_cache, plan_mounts, plan_tmpfs
 from rocmrun.core.policy import check_policy
 from rocmrun.core.recipe import left_out
-from rocmrun.core.text import human_size
-from rocmrun.errors import PlanRefused
+from rocmrun.core.text import MIB, human_size
+from rocmrun.errors import PlanRefused, ProfileInvalid
+
+LEAST_MEMORY = 6 * MIB  # github.com/moby/moby, daemon_unix.go: linuxMinMemory
 
 
 def make_plan(request: PlanRequest) -> Plan:
@@ -153,6 +155,11 @@ def _memory(draft: Draft) -> int | None:
     wanted = limit.of(total or 0)
     # Limits are kept in whole pages by the kernel; a round number is what inspect shows again.
     wanted -= wanted % 4096
+    if wanted < LEAST_MEMORY:
+        msg = f"{draft.request.asked_by('container.memory')}: {human_size(limit.of(total or 0))} is less than a container can have"
+        raise ProfileInvalid(
+            msg, hint=f"{human_size(LEAST_MEMORY)} is the least that engines accept"
+        )
     engine = draft.request.engine
     if engine is not None and not engine.memory_limit:
         draft.note("this engine cannot limit memory: the kernel's memory cgroup is off")

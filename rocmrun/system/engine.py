@@ -40,9 +40,8 @@ from rocmrun.errors import (
 
 frames_iter: Any = _frames_iter
 MINIMUM_API = (1, 41)
-_LINK_LOOP = (
-    "too many links"  # github.com/moby/sys, symlink: what following a loop of links ends with
-)
+# What the daemon says of a path that leads through a loop of links (github.com/moby/sys, symlink) or a file.
+_NO_SUCH_PATH = re.compile(r"too many links|lstat .*: not a directory")
 CALL_TIMEOUT_SECONDS = 60
 
 
@@ -274,14 +273,14 @@ class DockerEngine:
         api = self._api
         url = api._url("/containers/{0}/archive", container_id)
         how: dict[str, Any] = {"params": {"path": path}, "timeout": CALL_TIMEOUT_SECONDS}
-        with _translated(f"look up {path} in the image"):
+        with _translated(f"look up {path} in the image", container=True):
             response = api.head(url, **how)  # get_archive would send the file
             if response.status_code == requests.codes.not_found:
                 return None
             if not response.ok:
                 # The answer to HEAD has no body to say why.
                 with api.get(url, stream=True, **how) as reason:
-                    if _LINK_LOOP in reason.text:
+                    if _NO_SUCH_PATH.search(reason.text):
                         return None
                     api._raise_for_status(reason)
         header = response.headers["X-Docker-Container-Path-Stat"]

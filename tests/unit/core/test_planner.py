@@ -10,7 +10,7 @@ from rocmrun.core.caller import Caller
 from rocmrun.core.draft import PlanRequest
 from rocmrun.core.plan import PlannedPort, canonical_json
 from rocmrun.core.planner import cache_of, make_plan
-from rocmrun.errors import PlanRefused, RocmrunError
+from rocmrun.errors import PlanRefused, ProfileInvalid, RocmrunError
 from tests.builders import (
     CALLER,
     ENGINE,
@@ -159,7 +159,7 @@ def test_group_root_as_primary_group_is_a_right() -> None:
         ("50%", 64 * GIB, 32 * GIB),
         ("8GiB", 64 * GIB, 8 * GIB),
         ("8GiB", None, 8 * GIB),
-        ("10000", 64 * GIB, 8192),
+        ("10000000", 64 * GIB, 9_998_336),
         ("50%", None, None),
     ],
 )
@@ -170,6 +170,13 @@ def test_memory_is_limited_in_whole_pages(
 
     assert made.memory_bytes == expected
     assert bool(made.notes) == (expected is None)
+
+
+@pytest.mark.parametrize("limit", ["1KiB", "4095", "6291455"])
+def test_a_limit_below_what_engines_accept_is_no_limit(limit: str) -> None:
+    """Rounded down to whole pages it could become 0, which engines take for "unlimited"."""
+    with pytest.raises(ProfileInvalid, match="less than a container can have"):
+        plan({"container": {"memory": limit}})
 
 
 def test_an_engine_that_cannot_limit_memory_is_named() -> None:
