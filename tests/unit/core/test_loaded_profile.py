@@ -73,7 +73,7 @@ def test_an_identity_has_no_path() -> None:
 
     rule = loaded(layer("child", {"image": {"verify": verify}})).profile.image.signature_rule
 
-    assert rule == SignatureRule(**verify)
+    assert rule == SignatureRule(identity=verify["identity"], issuer=verify["issuer"])
 
 
 def test_a_volume_name_is_no_path() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocmrun.core.reference import Reference, parse_reference
+from rocmrun.core.reference import PATH_LIMIT, Reference, parse_reference
 from rocmrun.errors import ReferenceInvalid
 
 HEX = "0123456789abcdef" * 4
@@ -194,9 +194,15 @@ _hosts = st.one_of(
     st.sampled_from(["[::1]", "[fe80::1]:5000", "127.0.0.1:5055", "index.docker.io"]),
 )
 _component = st.from_regex(r"[a-z0-9]{1,6}(?:(?:[._]|__|-{1,3})[a-z0-9]{1,4}){0,2}", fullmatch=True)
-_paths = st.lists(
-    st.one_of(_component, st.sampled_from(["library", "localhost", HEX])), min_size=1, max_size=4
-).map("/".join)
+_paths = (
+    st.lists(
+        st.one_of(_component, st.sampled_from(["library", "localhost", HEX])),
+        min_size=1,
+        max_size=4,
+    )
+    .map("/".join)
+    .filter(lambda path: len(path) <= PATH_LIMIT)
+)
 _tags = (
     st.none() | st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,12}", fullmatch=True) | st.just(HEX)
 )
