@@ -171,7 +171,8 @@ def prepare(
         debug=ask.debug,
     )
     plan = make_plan(request)
-    notes = _engine_notes(facts, host, plan, refuse=fetch)
+    # A saved host is another machine than this engine's: they say nothing of each other.
+    notes = () if ask.host else _engine_notes(facts, host, plan, refuse=fetch)
     # For a saved host the sources here are another machine's: they say nothing.
     paths = {} if ask.host else request.paths
     access = forecast_access(plan, host, facts, paths, caller_uid=request.caller.uid)

@@ -169,6 +169,16 @@ def test_secrets_are_names_alone() -> None:
     assert "--env=HF_TOKEN" in docker_run_arguments(made)
 
 
+def test_an_address_stands_before_its_ports() -> None:
+    """IPv6 in brackets, as Docker reads it."""
+    ports = ["127.0.0.1:80:8080", "[::1]:81:8080/udp"]
+    made = plan({"container": {"network": "bridge", "ports": ports}})
+
+    found, _ = options(docker_run_arguments(made))
+
+    assert found["--publish"] == ["127.0.0.1:80:8080/tcp", "[::1]:81:8080/udp"]
+
+
 def test_a_foreground_run_is_removed_and_keeps_no_log() -> None:
     found, _ = options(docker_run_arguments(plan()))
 

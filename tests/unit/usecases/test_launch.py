@@ -341,6 +341,14 @@ def test_detached_means_that_nobody_is_there(stage: Stage, option: str) -> None:
     assert (engine.calls, stage.connected) == ([], 0)
 
 
+def test_a_terminal_for_input_needs_one(stage: Stage) -> None:
+    """The tests' own stdin is none."""
+    with pytest.raises(UsageError, match="need a terminal"):
+        stage.launch(an_engine(), ask=stage.ask(tty=True, interactive=True))
+
+    assert stage.connected == 0
+
+
 @pytest.mark.parametrize("name", [".", "no/such/r.json", "rocmrun.lock/r.json", "/proc/r.json"])
 def test_a_report_that_cannot_be_written_is_known_before_the_run(stage: Stage, name: str) -> None:
     engine = an_engine()

@@ -83,6 +83,14 @@ def test_an_unsuitable_engine_is_a_note_of_a_plan_and_stops_a_launch(stage: Stag
         prepare(stage.ask(), engine, fetch=True, on_pull=no_pull)
 
 
+def test_this_engine_says_nothing_of_a_host_that_was_saved_elsewhere(stage: Stage) -> None:
+    """Another kernel is what one expects there."""
+    stage.profile(GPU_JOB)
+    saved = host(kernel="5.15.0")
+
+    assert noted(planned(stage, an_engine(), host=saved)) == []
+
+
 def test_options_of_the_command_line_are_in_the_plan_with_who_asked(stage: Stage) -> None:
     options = Options(
         env=("A=1", "HF_TOKEN"), volumes=("profiles:/profiles:ro", "./profiles:/p"),
