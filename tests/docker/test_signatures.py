@@ -163,3 +163,21 @@ def test_launch_verifies_once_and_records_it(
     assert (refused.returncode, "cosign is not installed" in refused.stderr) == (125, True)
     assert "signature verified" in first.stderr
     assert report["signature"]["reference"] == pinned
+
+
+def test_an_identity_that_cannot_be_verified_is_refused(
+    rocmrun: Rocmrun, workspace: Workspace, repository: Repository, signer: Signer
+) -> None:
+    """By a key it is signed, by that person it is not; nor can anybody tell without the public log's keys."""
+    pushed = repository.manifest("1")
+    signer.sign(pushed, signer.key("team"))
+    who = 'identity = "me@example.org"\nissuer = "https://issuer.example.org"'
+    name = workspace.write(
+        f'extends = "base"\n[image]\nref = "{pushed.ref}"\n[image.verify]\n{who}\n'
+    )
+
+    refused = rocmrun("lock", name, env=signer.environment)
+
+    assert refused.returncode == 7
+    assert "by me@example.org (issuer https://issuer.example.org)" in refused.stderr
+    assert not workspace.lockfile.exists()
