@@ -79,8 +79,21 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout = stdout
         raise BrokenPipeError from stop
     except Exception as error:  # noqa: BLE001  # anything else is a bug of ours
+        if isinstance(error, FileNotFoundError) and not _in_a_directory():
+            gone = UsageError("the current directory no longer exists", hint="cd to one that does")
+            code = exit_code(gone, launching=launching)
+            report_error(gone, code=code, as_json=as_json)
+            return code
         return _report_bug(error, as_json=as_json, show="--traceback" in own)
     return result if isinstance(result, int) else 0
+
+
+def _in_a_directory() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109  # Path.cwd() is the same call
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def command_of(arguments: Sequence[str]) -> str:

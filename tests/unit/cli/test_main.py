@@ -279,6 +279,20 @@ def test_a_broken_pipe_is_left_to_the_entry_point(how: str) -> None:
         run(["boom", how])
 
 
+def test_a_directory_that_is_gone_is_no_bug_of_ours(tmp_path: Path) -> None:
+    """Profiles and locks are looked for in it, so that there is nothing to do but say so."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = f"rmdir {gone}; exec {PROGRAM} plan demo --offline"
+
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=gone, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 2
+    assert "error[usage]: the current directory no longer exists" in done.stderr
+
+
 def test_a_reader_that_has_gone_is_no_error_of_ours() -> None:
     """`rocmrun … | head` ends as a shell reports SIGPIPE, and says nothing."""
     reader, writer = os.pipe()
