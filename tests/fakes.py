@@ -180,6 +180,10 @@ class FakeEngine:
         """Return an image that is here."""
         return self.images.get(name)
 
+    def history(self, image_id: str) -> tuple[str, ...]:  # noqa: ARG002  # the protocol's
+        """Say nothing of how an image was built."""
+        return ()
+
     def resolve(self, reference: str, timeout_seconds: float) -> Resolved:  # noqa: ARG002  # the protocol's
         """Return the digest of an image of the registry."""
         if reference not in self.registry:

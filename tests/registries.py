@@ -29,6 +29,7 @@ class FakeRegistry:
         configs: Digest → config, for describe.
         failures: Canonical reference → what asking for it raises.
         images: What an engine holds, by canonical name.
+        histories: Image id → the steps that it was built by.
         seconds: How long an answer takes.
         asked: What it was asked, in order.
     """
@@ -39,6 +40,7 @@ class FakeRegistry:
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     failures: Mapping[str, RocmrunError] = field(default_factory=dict)
     images: dict[str, ImageFacts] = field(default_factory=dict)
+    histories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     seconds: float = 0
     asked: list[str] = field(default_factory=list)
     at_once: int = 0
@@ -81,6 +83,10 @@ class FakeRegistry:
     def image(self, name: str) -> ImageFacts | None:
         """Return what the engine holds under *name*."""
         return self.images.get(name)
+
+    def history(self, image_id: str) -> tuple[str, ...]:
+        """Return how the image with *image_id* was built."""
+        return self.histories.get(image_id, ())
 
     def opener(self, *, describe_always: bool = False) -> Callable[..., Sources]:
         """Return what opens this registry as the sources of a run."""

@@ -153,6 +153,15 @@ class DockerEngine:
             except docker.errors.ImageNotFound:
                 return None
 
+    def history(self, image_id: str) -> tuple[str, ...]:
+        """Return the steps that a local image was built by, the first one first; () when it is not here."""
+        with _translated(f"read the history of {image_id}"):
+            try:
+                steps = self._api.history(image_id)
+            except docker.errors.ImageNotFound:
+                return ()
+        return tuple(step.get("CreatedBy") or "" for step in reversed(steps))
+
     def resolve(self, reference: str, timeout_seconds: float) -> Resolved:
         """Ask the registry, through the engine, what *reference* names now."""
         api = self._api

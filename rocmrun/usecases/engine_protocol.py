@@ -35,6 +35,9 @@ class Engine(Protocol):
     def image(self, name: str) -> ImageFacts | None:
         """Return a local image by id, digest or tag."""
 
+    def history(self, image_id: str) -> tuple[str, ...]:
+        """Return the steps that a local image was built by, the first one first."""
+
     def resolve(self, reference: str, timeout_seconds: float) -> Resolved:
         """Ask the registry what a reference names now."""
 

@@ -72,6 +72,10 @@ class LocalImages(Protocol):
         """Return a local image's config, or None when there is none of that name."""
         ...
 
+    def history(self, image_id: str) -> tuple[str, ...]:
+        """Return the steps that a local image was built by, the first one first."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
@@ -163,8 +167,11 @@ class Inquiry:
         """Return *pin* with the image's id, and with *facts* its claims."""
         describer = self.sources.describer
         if pin.digest is None:
-            image = self.sources.local.image(pin.ref) if self.sources.local else None
-            found = _local_facts(image, reference) if image and facts else pin.facts
+            images = self.sources.local
+            image = images.image(pin.ref) if images else None
+            found = (
+                _local_facts(images, image, reference) if images and image and facts else pin.facts
+            )
             return pin.model_copy(update={"facts": found})
         if describer is None:
             return pin
@@ -184,8 +191,13 @@ class Inquiry:
 
         One that once came from, or went to, the very repository is not local: there it is gone.
         """
-        image = self.sources.local.image(question.ref) if self.sources.local else None
-        if image is None or any(_is_of(name, reference) for name in image.repo_digests):
+        images = self.sources.local
+        image = images.image(question.ref) if images else None
+        if (
+            images is None
+            or image is None
+            or any(_is_of(name, reference) for name in image.repo_digests)
+        ):
             return None
         parts = {"os": image.os, "architecture": image.architecture, "variant": image.variant}
         platform = platform_name(parts)
@@ -199,7 +211,7 @@ class Inquiry:
             platform=question.platform,
             image_id=image.image_id,
             source="local",
-            facts=_local_facts(image, reference) if self.facts else None,
+            facts=_local_facts(images, image, reference) if self.facts else None,
         )
 
 
@@ -227,11 +239,13 @@ def _pinned(question: Question, reference: Reference, resolved: Resolved) -> Pin
     )
 
 
-def _local_facts(image: ImageFacts, reference: Reference) -> LockedFacts | None:
+def _local_facts(
+    images: LocalImages, image: ImageFacts, reference: Reference
+) -> LockedFacts | None:
     return claims(
         env=image.environment,
         labels=dict(image.labels),
-        history=(),
+        history=images.history(image.image_id),
         user=image.user,
         tag=reference.tag,
     )

@@ -379,6 +379,23 @@ def local_image(**fields: Any) -> ImageFacts:
     return ImageFacts(image_id=C, env=(("ROCM_VERSION", "7.3"),), **fields)
 
 
+def test_facts_of_an_image_built_here_come_from_its_history_too(places: LockPlaces) -> None:
+    """The last step that names an argument wins, as in the registry's own config."""
+    steps = ("ARG PYTHON_VERSION=3.10", "RUN |1 PYTHON_VERSION=3.12 /bin/sh -c true")
+    registry = FakeRegistry(
+        failures={X: ImageGone("not there")}, images={X: local_image()}, histories={C: steps}
+    )
+
+    lock(places, wants(places, X), registry=registry, facts=True)
+
+    facts = parse_lock(places.project.read_text(), "x").images[0].facts
+    assert facts == LockedFacts(
+        rocm="7.3",
+        python="3.12",
+        sources={"rocm": "env:ROCM_VERSION", "python": "history:PYTHON_VERSION"},
+    )
+
+
 @pytest.mark.parametrize(
     "failure", [ImageGone("not there"), RegistryDenied("does not exist, or wants a login")]
 )

@@ -176,6 +176,10 @@ class FakeEngine:
         self.asked.append(reference)
         return Resolved(digest=digest(b"x"))
 
+    def history(self, image_id: str) -> tuple[str, ...]:  # noqa: ARG002
+        """Nothing is known of any image."""
+        return ()
+
     def image(self, name: str) -> ImageFacts | None:  # noqa: ARG002
         return None
 
