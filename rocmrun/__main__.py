@@ -3,11 +3,13 @@
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
-
-import click
+from typing import TYPE_CHECKING, NoReturn
 
 from rocmrun.errors import Interrupted, RocmrunError, UsageError
+from rocmrun.system import signals
+
+if TYPE_CHECKING:
+    from click import ClickException
 
 LAUNCH_FAILED = 125
 RELAYED = frozenset({126, 127, 130, 143})
@@ -16,6 +18,7 @@ BUG = 70
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    signals.interrupt_with_care()
     occupy_standard_streams()
     # Looking for pydantic's plugins reads the metadata of every installed package, and none of them
     # may change what a profile or a lock means.
@@ -27,6 +30,9 @@ def main() -> NoReturn:
         # The reader of our output has gone (`| head`): end as a shell reports SIGPIPE.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
+    except KeyboardInterrupt:
+        # Before there was a command, or while its last words were written.
+        code = 130
     # Threads that still wait for the engine must not keep a finished command alive.
     sys.stderr.flush()
     os._exit(code)
@@ -46,8 +52,9 @@ def occupy_standard_streams() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line *arguments* and return the exit code."""
+    import click
+
     from rocmrun.cli.main import cli
-    from rocmrun.console.output import report_error
 
     stdout = sys.stdout
     own = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
@@ -57,19 +64,11 @@ def run(arguments: Sequence[str]) -> int:
     except RocmrunError as error:
         if "--traceback" in own:
             _print_traceback()
-        code = exit_code(error, launching=launching)
-        report_error(error, code=code, as_json=as_json)
-        return code
+        return _failed(error, launching=launching, as_json=as_json)
     except click.ClickException as error:
-        code = LAUNCH_FAILED if launching else error.exit_code
-        if as_json:
-            report_error(UsageError(error.format_message()), code=code, as_json=True)
-        else:
-            error.show()
-        return code
+        return _misused(error, launching=launching, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
-        report_error(Interrupted("interrupted"), code=130, as_json=as_json)
-        return 130
+        return _failed(Interrupted("interrupted"), launching=launching, as_json=as_json)
     except BrokenPipeError:
         raise
     except SystemExit as stop:
@@ -81,11 +80,25 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001  # anything else is a bug of ours
         if isinstance(error, FileNotFoundError) and not _in_a_directory():
             gone = UsageError("the current directory no longer exists", hint="cd to one that does")
-            code = exit_code(gone, launching=launching)
-            report_error(gone, code=code, as_json=as_json)
-            return code
+            return _failed(gone, launching=launching, as_json=as_json)
         return _report_bug(error, as_json=as_json, show="--traceback" in own)
     return result if isinstance(result, int) else 0
+
+
+def _failed(error: RocmrunError, *, launching: bool, as_json: bool) -> int:
+    from rocmrun.console.output import report_error
+
+    code = exit_code(error, launching=launching)
+    report_error(error, code=code, as_json=as_json)
+    return code
+
+
+def _misused(error: "ClickException", *, launching: bool, as_json: bool) -> int:
+    """Say what is wrong with the command line in click's own words."""
+    if as_json:
+        return _failed(UsageError(error.format_message()), launching=launching, as_json=True)
+    error.show()
+    return LAUNCH_FAILED if launching else error.exit_code
 
 
 def _in_a_directory() -> bool:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import select
 import signal
+import threading
 from collections.abc import Iterator
 from types import FrameType
 
@@ -15,17 +16,29 @@ FORWARDED = (
     signal.SIGCONT,
 )  # fmt: skip
 
+AGAIN_SECONDS = 0.05
+
 # What ends a run that has not reached its workload yet.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+def interrupt_with_care() -> None:
+    """Have Ctrl-C raise KeyboardInterrupt, as Python does, but never in the middle of an import."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if not _sent_again(number, frame):
+            signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, interrupt)
+
+
 @contextlib.contextmanager
 def as_exceptions() -> Iterator[None]:
-    """Raise Interrupted in the main thread for SIGINT, SIGTERM and SIGHUP, once: cleaning up is not interrupted."""
+    """Raise Interrupted in the main thread for SIGINT, SIGTERM and SIGHUP; what is `postponed` is finished first."""
 
-    def interrupt(number: int, _frame: FrameType | None) -> None:
-        for other in _ENDING:
-            signal.signal(other, signal.SIG_IGN)
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if _sent_again(number, frame):
+            return
         msg = f"interrupted by {signal.Signals(number).name}; nothing is left running"
         raise Interrupted(msg, signal_number=number)
 
@@ -35,6 +48,22 @@ def as_exceptions() -> Iterator[None]:
     finally:
         for number, handler in saved.items():
             signal.signal(number, handler)
+
+
+def _sent_again(number: int, frame: FrameType | None) -> bool:
+    """Return whether an import is in progress; the signal comes again a moment later then.
+
+    An exception inside the import machinery can be swallowed, or leave its lock held: a thread that
+    imports as well would wait for it for ever.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            timer = threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), number))
+            timer.daemon = True
+            timer.start()
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextlib.contextmanager
