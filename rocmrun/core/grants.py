@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from rocmrun.core.closest import did_you_mean
+from rocmrun.core.ids import HIGHEST_ID, is_id
 
 # include/uapi/linux/capability.h, numbers 0 to 40 (CAP_LAST_CAP is CAP_CHECKPOINT_RESTORE since Linux 5.9).
 CAPABILITIES = (
@@ -141,6 +142,9 @@ def _seccomp(value: str) -> ParsedGrant:
 def _group(value: str) -> ParsedGrant:
     if not value.isascii() or not value.isdigit():
         msg = f'"group:{value}" is not a number; a name would be looked up in the image, where it can be another group'
+        raise ValueError(msg)
+    if not is_id(value):
+        msg = f'"group:{value}" is no group number: the highest is {HIGHEST_ID}'
         raise ValueError(msg)
     return ParsedGrant(kind="group", value=str(int(value)))
 

@@ -2,40 +2,45 @@
 
 import re
 
+from rocmrun.core.ids import HIGHEST_ID, is_id
 from rocmrun.errors import PlanRefused
 
 _NUMBERS = re.compile(r"([0-9]+)(?::([0-9]+))?")
 
 
 def numeric_ids(user: str) -> tuple[int, int] | None:
-    """Return the ids of a USER that is numbers, "uid" or "uid:gid"; None when it names somebody."""
+    """Return the ids of a USER that is numbers, "uid" or "uid:gid"; None when it names somebody.
+
+    Raises:
+        PlanRefused: a number is no id.
+    """
     match = _NUMBERS.fullmatch(user)
-    return (int(match[1]), int(match[2] or match[1])) if match else None
+    return (_id(match[1], user), _id(match[2] or match[1], user)) if match else None
 
 
 def look_up_user(user: str, passwd: str, group: str) -> tuple[int, int]:
     """Return the numeric uid and gid of "name", "name:group" or a mix of names and numbers.
 
     Raises:
-        PlanRefused: the image's own files do not know the name.
+        PlanRefused: the image's own files do not know the name, or a number is no id.
     """
     name, _, group_name = user.partition(":")
     entry = next((fields for fields in _entries(passwd, 4) if name in (fields[0], fields[2])), None)
     if entry is not None:
-        uid, gid = int(entry[2]), int(entry[3])
+        uid, gid = _id(entry[2], user), _id(entry[3], user)
     elif _is_number(name):
-        uid, gid = int(name), 0
+        uid, gid = _id(name, user), 0
     else:
         msg = f'the image\'s USER is "{user}", which its /etc/passwd does not know'
         raise PlanRefused(msg, hint='write numbers: [container] user = "1000:1000"')
     if _is_number(group_name):
-        gid = int(group_name)
+        gid = _id(group_name, user)
     elif group_name:
         found = next((fields for fields in _entries(group, 3) if fields[0] == group_name), None)
         if found is None:
             msg = f'the image\'s USER is "{user}", and its /etc/group does not know "{group_name}"'
             raise PlanRefused(msg, hint='write numbers: [container] user = "1000:1000"')
-        gid = int(found[2])
+        gid = _id(found[2], user)
     return uid, gid
 
 
@@ -47,6 +52,13 @@ def _entries(text: str, numbers_up_to: int) -> list[list[str]]:
         for row in rows
         if len(row) >= numbers_up_to and all(map(_is_number, row[2:numbers_up_to]))
     ]
+
+
+def _id(digits: str, user: str) -> int:
+    if not is_id(digits):
+        msg = f'the image\'s USER is "{user}", and {digits} is no id: the highest is {HIGHEST_ID}'
+        raise PlanRefused(msg, hint='write numbers: [container] user = "1000:1000"')
+    return int(digits)
 
 
 def _is_number(text: str) -> bool:

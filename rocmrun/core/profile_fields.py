@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from rocmrun.core.closest import did_you_mean
 from rocmrun.core.grants import parse_grant
+from rocmrun.core.ids import HIGHEST_ID, is_id
 from rocmrun.core.profile_values import ParameterText, describe, text_or_integer
 from rocmrun.core.reference import parse_reference
 from rocmrun.core.selection import FORMS, is_selector
@@ -51,7 +52,19 @@ def _group(value: object) -> str:
     if not re.fullmatch(r"[0-9]+|path:/.*", text):
         msg = f'"{text}" is not a group number or "path:/TARGET" of a mount; names mean nothing in an image'
         raise ValueError(msg)
+    if text.isdigit() and not is_id(text):
+        msg = f"{text} is no group number: the highest is {HIGHEST_ID}"
+        raise ValueError(msg)
     return text
+
+
+def _user(value: str) -> str:
+    uid, colon, gid = value.partition(":")
+    for number in (uid, gid) if colon else ():
+        if not is_id(number):
+            msg = f"{number} is no user or group number: the highest is {HIGHEST_ID}"
+            raise ValueError(msg)
+    return value
 
 
 def _scalar(value: object) -> str:
@@ -116,7 +129,9 @@ DevicePath = Annotated[
     str, _checked(rf"/dev/(?!{_DOTS})[^\0]+", 'a path below /dev without "." and ".."')
 ]
 User = Annotated[
-    str, _checked(r"caller|image|[0-9]+:[0-9]+", '"caller", "image" or numbers such as "1000:1000"')
+    str,
+    _checked(r"caller|image|[0-9]+:[0-9]+", '"caller", "image" or numbers such as "1000:1000"'),
+    AfterValidator(_user),
 ]
 Restart = Annotated[str, _checked(r"no|on-failure:[1-9][0-9]*", '"no" or "on-failure:N"')]
 Group = Annotated[

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rocmrun.core.caller import Caller
+from rocmrun.core.ids import is_id
 
 SYSTEM_CACHE = "/var/cache/rocmrun"
 SYSTEM_STATE = "/var/lib/rocmrun"
@@ -13,17 +14,21 @@ SYSTEM_STATE = "/var/lib/rocmrun"
 def read_caller(environment: Mapping[str, str] = os.environ) -> Caller:
     """Return the user on whose behalf we run: under sudo the one who typed it."""
     uid, gid = os.getuid(), os.getgid()
-    if uid == 0 and environment.get("SUDO_UID", "").isdigit():
-        uid, gid = (
-            int(environment["SUDO_UID"]),
-            int(environment.get("SUDO_GID", "") or environment["SUDO_UID"]),
-        )
+    typed_uid = _id(environment, "SUDO_UID")
+    if uid == 0 and typed_uid is not None:
+        typed_gid = _id(environment, "SUDO_GID")
+        uid, gid = typed_uid, typed_uid if typed_gid is None else typed_gid
     return Caller(
         uid=uid,
         gid=gid,
         cache_root=str(_directory(environment, "XDG_CACHE_HOME", ".cache", SYSTEM_CACHE)),
         in_ci=environment.get("CI", "").lower() not in {"", "0", "false"},
     )
+
+
+def _id(environment: Mapping[str, str], variable: str) -> int | None:
+    text = environment.get(variable, "")
+    return int(text) if text.isascii() and text.isdigit() and is_id(text) else None
 
 
 def state_directory(environment: Mapping[str, str] = os.environ) -> Path:

@@ -11,10 +11,12 @@ PASSWD = """root:x:0:0:root:/root:/bin/sh
 # a comment
 jovyan:x:1000:100::/home/jovyan:/bin/bash
 broken:x:many:1:::
+huge:x:99999999999999999999:1:::
+hugegroup:x:1:2147483648:::
 short:x
 superscript:x:²:1:::
 """
-GROUP = "root:x:0:\nusers:x:100:jovyan\nrender:x:992\nbroken:x:\n"
+GROUP = "root:x:0:\nusers:x:100:jovyan\nrender:x:992\nbroken:x:\nvast:x:2147483648:\n"
 
 
 @pytest.mark.parametrize(
@@ -43,6 +45,11 @@ def test_names_are_looked_up_in_the_images_own_files(user: str, expected: tuple[
         ("superscript", "does not know"),
         ("²", "does not know"),
         (":5", "does not know"),
+        ("huge", "99999999999999999999 is no id: the highest is 2147483647"),
+        ("hugegroup", "2147483648 is no id"),
+        ("jovyan:vast", "2147483648 is no id"),
+        ("jovyan:99999999999999999999", "is no id"),
+        ("4294967296", "is no id"),
         ("jovyan:video", '/etc/group does not know "video"'),
         ("jovyan:broken", '/etc/group does not know "broken"'),
     ],
@@ -61,6 +68,8 @@ def test_a_name_that_nobody_knows_is_refused_with_the_way_out(user: str, said: s
         ("1000", (1000, 1000)),
         ("1000:5", (1000, 5)),
         ("0", (0, 0)),
+        ("2147483647", (2147483647, 2147483647)),
+        ("0000000000001000", (1000, 1000)),
         ("jovyan", None),
         ("1000:", None),
         (":5", None),
@@ -72,6 +81,12 @@ def test_a_name_that_nobody_knows_is_refused_with_the_way_out(user: str, said: s
 def test_numbers_need_no_file(user: str, expected: tuple[int, int] | None) -> None:
     """A number without a group is its own group: group root is never a default."""
     assert numeric_ids(user) == expected
+
+
+@pytest.mark.parametrize("user", ["2147483648", "1000:99999999999999999999", "9" * 5000])
+def test_a_number_that_the_engine_would_look_up_as_a_name_is_refused(user: str) -> None:
+    with pytest.raises(PlanRefused, match="the highest is 2147483647"):
+        numeric_ids(user)
 
 
 @given(st.text(max_size=20), st.text(max_size=80), st.text(max_size=80))

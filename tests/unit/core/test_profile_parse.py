@@ -57,6 +57,18 @@ def mistakes(text: str) -> list[str]:
             '[container]\nuser = "root"',
             'container.user: "root" is not "caller", "image" or numbers such as "1000:1000"',
         ),
+        (
+            '[container]\nuser = "99999999999999999999:1000"',
+            "container.user: 99999999999999999999 is no user or group number: the highest is 2147483647",
+        ),
+        (
+            '[container]\nuser = "1000:2147483648"',
+            "container.user: 2147483648 is no user or group number: the highest is 2147483647",
+        ),
+        (
+            "[container]\ngroups = [2147483648]",
+            "container.groups[0]: 2147483648 is no group number: the highest is 2147483647",
+        ),
         ('[container]\nrestart = "always"', 'container.restart: "always" is not "no" or "on-failure:N"'),
         (
             '[container]\ngroups = ["render"]',

@@ -34,6 +34,9 @@ def test_the_caller_is_who_runs_the_process() -> None:
         ({"SUDO_UID": "1000"}, (1000, 1000)),
         ({"SUDO_UID": "", "SUDO_GID": "100"}, (0, 0)),
         ({"SUDO_UID": "me"}, (0, 0)),
+        ({"SUDO_UID": "²"}, (0, 0)),
+        ({"SUDO_UID": "2147483648", "SUDO_GID": "100"}, (0, 0)),
+        ({"SUDO_UID": "1000", "SUDO_GID": "99999999999999999999"}, (1000, 1000)),
     ],
 )
 def test_under_sudo_the_caller_is_who_typed_it(
