@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rocmrun.core.host import EngineFacts
+from rocmrun.core.host import EngineFacts, VolumeFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
@@ -122,6 +122,7 @@ class FakeEngine:
         files: Mapping[str, PathStat | bytes | None] | None = None,
         others: Sequence[dict[str, Any]] = (),
         named: Sequence[NamedImage] = (),
+        volumes: Sequence[VolumeFacts] = (),
     ) -> None:
         """Make an engine.
 
@@ -135,6 +136,7 @@ class FakeEngine:
             files: Path in every container → what is there; any other path is an executable file.
             others: Summaries of containers that are here already.
             named: Images with all their names, for those who list them.
+            volumes: Those that are here already.
         """
         self._facts = facts
         self.images = {IMAGE.image_id: IMAGE} if images is None else dict(images)
@@ -146,6 +148,7 @@ class FakeEngine:
         self.files = files or {}
         self.others = list(others)
         self.named = {image.image_id: image for image in named}
+        self.volumes = {volume.name: volume for volume in volumes}
         self.calls: list[str] = []
         self.tags: list[tuple[str, str, str]] = []
         self.containers_by_id: dict[str, Container] = {}
@@ -228,6 +231,10 @@ class FakeEngine:
             self.named[image.image_id] = replace(image, tags=tags, digests=digests)
             if not tags and not digests:
                 del self.named[image.image_id]
+
+    def volume(self, name: str) -> VolumeFacts | None:
+        """Return a volume that is here."""
+        return self.volumes.get(name)
 
     def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
         """Create a container and record it as Docker does."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from rocmrun.core.caller import Caller
 from rocmrun.core.cdi import CdiDevice
 from rocmrun.core.grants import ParsedGrant, parse_grant
-from rocmrun.core.host import EngineFacts, HostFacts, PathFacts
+from rocmrun.core.host import EngineFacts, HostFacts, PathFacts, VolumeFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.lock import LockedFacts
 from rocmrun.core.plan import Grant, PlannedImage
@@ -26,7 +26,8 @@ class PlanRequest:
         image_facts: The image's config; None when no engine was asked.
         claims: What the image says it holds.
         engine: None when no engine was asked.
-        paths: Source path → facts, for every bind mount.
+        paths: Source path → facts, for every bind mount, and for volumes that are one.
+        volumes: Name → facts, for every volume that the engine has already.
         seccomp_files: Path → JSON text, for every seccomp file that a grant names.
         cdi: Devices of the CDI specifications here, where the profile injects by CDI.
         image_ids: Numeric uid and gid behind a USER that the image gives by name.
@@ -44,6 +45,7 @@ class PlanRequest:
     claims: LockedFacts | None = None
     engine: EngineFacts | None = None
     paths: Mapping[str, PathFacts] = field(default_factory=dict)
+    volumes: Mapping[str, VolumeFacts] = field(default_factory=dict)
     seccomp_files: Mapping[str, str] = field(default_factory=dict)
     cdi: tuple[CdiDevice, ...] = ()
     image_ids: tuple[int, int] | None = None

@@ -3,6 +3,7 @@
 Every value that could not be read is None (or an entry in `problems`), never a guess.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -194,6 +195,31 @@ class PathFacts:
     acl: bool = False
     other_names: tuple[str, ...] = ()
     holds: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeFacts:
+    """A named volume that the engine has already.
+
+    Attributes:
+        driver: Who provides it; "local" is the engine itself.
+        options: What the driver was told. The local one calls mount(2) with "type", "device" and "o".
+    """
+
+    name: str
+    driver: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_bind(self) -> bool:
+        """Whether it is a directory of the host: the flag decides, whatever the type says (mount(2))."""
+        return not {"bind", "rbind"}.isdisjoint(self.options.get("o", "").split(","))
+
+    @property
+    def bind_source(self) -> str | None:
+        """The directory of the host that it is, where it is one."""
+        device = self.options.get("device", "")
+        return f"/{device.strip('/')}" if self.is_bind and device.startswith("/") else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,10 @@ def plan_mounts(draft: Draft) -> tuple[PlannedMount, ...]:
             details=tuple(problems),
             hint="a bind mount's source must exist: rocmrun never makes one",
         )
+    if draft.request.engine is None and any(mount.type == "volume" for mount in profile.mounts):
+        draft.note(
+            "volumes were not looked at: only an engine can tell whether one is a directory of the host"
+        )
     mounts = []
     for index, mount in enumerate(profile.mounts):
         mounts.append(

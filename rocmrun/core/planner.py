@@ -97,7 +97,7 @@ def make_plan(request: PlanRequest) -> Plan:
         labels=_labels(request),
     )
     _note_support(draft)
-    check_policy(plan, request.engine, request.paths, nodes)
+    check_policy(plan, request.engine, request.paths, nodes, request.volumes)
     return plan.with_changes(
         grants=tuple(sorted(draft.grants)), left_out=left_out(plan), notes=tuple(draft.notes)
     )

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 
-from rocmrun.core.host import DeviceNode, EngineFacts, PathFacts
+from rocmrun.core.host import DeviceNode, EngineFacts, PathFacts, VolumeFacts
 from rocmrun.core.host_paths import (
     KERNEL_TREES,
     SOCKETS,
@@ -21,6 +22,8 @@ HOST_CAPABILITIES = frozenset({"SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO", "BPF"})
 
 _MEMORY = frozenset({(1, 1), (1, 2), (1, 4)})  # mem, kmem, port
 _SCSI_GENERIC = 21
+# What a local volume may be mounted from besides a directory: it brings nothing of this host along.
+_HARMLESS_TYPES = frozenset({"tmpfs", "nfs", "nfs4", "cifs"})
 _USER_RUNTIME = re.compile(r"(/var)?/run/user(/\d+)?")
 
 
@@ -29,6 +32,7 @@ def check_policy(
     engine: EngineFacts | None,
     paths: Mapping[str, PathFacts],
     nodes: Iterable[DeviceNode] = (),
+    volumes: Mapping[str, VolumeFacts] | None = None,
 ) -> None:
     """Refuse what no plan may hold.
 
@@ -37,12 +41,14 @@ def check_policy(
         engine: Its socket and its own files are never mounted.
         paths: Facts of mount sources: other names of the same place count like the place itself.
         nodes: The nodes behind the plan's devices: a disk is one by whatever name.
+        volumes: Volumes that exist already: one can be a directory of the host.
 
     Raises:
         PlanRefused: with every reason at once.
     """
     refusals = [
         *_mount_refusals(plan.mounts, engine, paths),
+        *_volume_refusals(plan.mounts, engine, paths, volumes or {}),
         *_device_refusals(plan.devices, {node.path: node for node in nodes}),
         *_capability_refusals(plan),
     ]
@@ -59,6 +65,41 @@ def _mount_refusals(
         for mount in mounts
         if mount.kind == "bind" and (why := _refusal(mount, engine, paths.get(mount.source)))
     ]
+
+
+def _volume_refusals(
+    mounts: Iterable[PlannedMount],
+    engine: EngineFacts | None,
+    paths: Mapping[str, PathFacts],
+    volumes: Mapping[str, VolumeFacts],
+) -> list[str]:
+    refusals = []
+    for mount in mounts:
+        # The engine makes an absent volume, empty and its own.
+        volume = volumes.get(mount.source) if mount.kind == "volume" else None
+        if volume and (why := _why_not_volume(volume, mount, engine, paths)):
+            refusals.append(
+                f"volume {mount.source} → {mount.target}: {why}; mount the one directory that the job reads, as a bind"
+            )
+    return refusals
+
+
+def _why_not_volume(
+    volume: VolumeFacts,
+    mount: PlannedMount,
+    engine: EngineFacts | None,
+    paths: Mapping[str, PathFacts],
+) -> str | None:
+    """Judge a volume by what the engine mounts for it."""
+    if volume.driver != "local":
+        return f"is of the unknown volume driver {volume.driver}, which can mount anything"
+    if source := volume.bind_source:
+        why = _refusal(replace(mount, source=source, kind="bind"), engine, paths.get(source))
+        return f"is a bind of {source}, which {why}" if why else None
+    kind = volume.options.get("type", "")
+    if volume.is_bind or (volume.options.keys() - {"size"} and kind not in _HARMLESS_TYPES):
+        return f'mounts "{volume.options.get("device", "")}" of the host, type "{kind}"'
+    return None
 
 
 def _refusal(

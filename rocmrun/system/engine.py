@@ -24,7 +24,7 @@ import requests.exceptions
 from docker.utils.socket import frames_iter as _frames_iter
 
 from rocmrun.core.engine_errors import container_error, pull_error
-from rocmrun.core.host import EngineFacts
+from rocmrun.core.host import EngineFacts, VolumeFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
@@ -252,6 +252,19 @@ class DockerEngine:
         """Take *name* from an image; the image goes with its last name. Gone already is no error."""
         with _translated(f"remove {name}"), contextlib.suppress(docker.errors.ImageNotFound):
             self._api.remove_image(name, noprune=True)
+
+    def volume(self, name: str) -> VolumeFacts | None:
+        """Return who provides a volume, and from what; None when there is none yet."""
+        with _translated(f"inspect volume {name}"):
+            try:
+                body = self._api.inspect_volume(name)
+            except docker.errors.NotFound:
+                return None
+        return VolumeFacts(
+            name=body.get("Name", name),
+            driver=body.get("Driver") or "",
+            options=dict(body.get("Options") or {}),
+        )
 
     def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
         """Create a container from *request*, byte for byte."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from rocmrun.core.host import EngineFacts
+from rocmrun.core.host import EngineFacts, VolumeFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
@@ -55,6 +55,9 @@ class Engine(Protocol):
 
     def remove_image_name(self, name: str) -> None:
         """Take a name from an image; the image goes with its last name."""
+
+    def volume(self, name: str) -> VolumeFacts | None:
+        """Return a volume; None when there is none yet."""
 
     def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
         """Create a container."""

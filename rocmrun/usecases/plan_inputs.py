@@ -6,12 +6,13 @@ from pathlib import Path
 
 from rocmrun.core.cdi import CdiDevice, parse_cdi
 from rocmrun.core.grants import ParsedGrant, parse_grant
-from rocmrun.core.host import EngineFacts, HostFacts, PathFacts
+from rocmrun.core.host import EngineFacts, HostFacts, PathFacts, VolumeFacts
 from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.errors import ProfileInvalid
 from rocmrun.system.cdi import read_cdi_files
 from rocmrun.system.files import read_text
 from rocmrun.system.sysfs import read_host, read_path
+from rocmrun.usecases.engine_protocol import Engine
 
 
 def host_for(loaded: LoadedProfile, root: Path, *, debug: bool) -> HostFacts:
@@ -21,11 +22,21 @@ def host_for(loaded: LoadedProfile, root: Path, *, debug: bool) -> HostFacts:
     return read_host(root, device_globs=globs)
 
 
-def paths_of(loaded: LoadedProfile) -> Mapping[str, PathFacts]:
-    """Read every source of a bind mount, by the names that the profile and a plan have for it."""
+def volumes_of(loaded: LoadedProfile, engine: Engine | None) -> Mapping[str, VolumeFacts]:
+    """Ask the engine for every volume of the profile that it has already."""
+    names = {mount.source for mount in loaded.profile.mounts if mount.type == "volume"}
+    found = (engine.volume(name) for name in sorted(names)) if engine else ()
+    return {volume.name: volume for volume in found if volume}
+
+
+def paths_of(
+    loaded: LoadedProfile, volumes: Mapping[str, VolumeFacts] | None = None
+) -> Mapping[str, PathFacts]:
+    """Read every source of a bind mount, by the names that the profile, a plan and *volumes* have for it."""
     sources = {mount.source for mount in loaded.profile.mounts if mount.type == "bind"}
     # A slash at the end says in a profile that a directory is meant; a plan's mounts have none.
     names = sources | {source.rstrip("/") or "/" for source in sources}
+    names |= {source for volume in (volumes or {}).values() if (source := volume.bind_source)}
     return {name: read_path(name) for name in sorted(names)}
 
 

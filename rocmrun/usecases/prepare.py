@@ -33,7 +33,7 @@ from rocmrun.usecases.images import (
     planned_image,
 )
 from rocmrun.usecases.locks import find_pin
-from rocmrun.usecases.plan_inputs import cdi_devices, host_for, paths_of, seccomp_files
+from rocmrun.usecases.plan_inputs import cdi_devices, host_for, paths_of, seccomp_files, volumes_of
 from rocmrun.usecases.profiles import load_profile
 from rocmrun.usecases.signatures import (
     Verify,
@@ -149,6 +149,7 @@ def prepare(
     signature = signature_of(loaded, pin, verify) if fetch else None
     host = ask.host or host_for(loaded, ask.host_root, debug=ask.debug)
     facts = engine.facts() if engine else None
+    volumes = volumes_of(loaded, engine)
     image, planned = _image(ask, loaded, pin, engine, fetch=fetch, on_pull=on_pull)
     request = PlanRequest(
         name=loaded.name,
@@ -161,7 +162,8 @@ def prepare(
         host=host,
         engine=facts,
         caller=read_caller(),
-        paths=paths_of(loaded),
+        paths=paths_of(loaded, volumes),
+        volumes=volumes,
         # A saved host has no specifications with it.
         cdi=() if ask.host else cdi_devices(loaded, ask.host_root, facts),
         seccomp_files=seccomp_files(loaded, debug=ask.debug),

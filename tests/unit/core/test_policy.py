@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.host import PathFacts
+from rocmrun.core.host import PathFacts, VolumeFacts
 from rocmrun.core.plan import Plan, PlannedDevice, PlannedMount
 from rocmrun.core.policy import HOST_CAPABILITIES, check_policy
 from rocmrun.errors import PlanRefused
@@ -229,3 +229,56 @@ def test_a_disk_under_another_name_is_a_disk(facts: dict[str, Any]) -> None:
     assert "device /dev/job: is raw memory or a disk" in caught.value.details[0]
     harmless = node("/dev/job", mode=0o666, major=1, minor=3)
     assert "device:/dev/job:rw" in granted(plan(tables, host=host(1, devices=(harmless,))))
+
+
+def of_volume(
+    options: dict[str, str], *, driver: str = "local", paths: dict[str, PathFacts] | None = None
+) -> str:
+    """Return why the existing volume "v" is refused; "" where it is not."""
+    volume = VolumeFacts(name="v", driver=driver, options=options)
+    try:
+        check_policy(mounting("v", kind="volume"), ENGINE, paths or {}, volumes={"v": volume})
+    except PlanRefused as error:
+        return error.details[0]
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"type": "none", "o": "bind", "device": "/"}, "is a bind of /, which is the whole host"),
+        ({"type": "none", "o": "bind", "device": "//"}, "is the whole host"),
+        ({"type": "nfs", "o": "ro,rbind", "device": "//etc/"}, "the host's configuration"),
+        ({"o": "bind", "device": "/run/docker.sock"}, "reaches /run/docker.sock"),
+        ({"o": "bind", "device": "etc"}, 'mounts "etc" of the host'),
+        ({"type": "ext4", "device": "/dev/sda1"}, 'mounts "/dev/sda1" of the host'),
+        ({"type": "overlay", "o": "lowerdir=/:/x", "device": "overlay"}, 'type "overlay"'),
+        ({"type": "proc", "device": "proc"}, 'type "proc"'),
+    ],
+)
+def test_a_volume_that_is_the_host_is_refused(options: dict[str, str], said: str) -> None:
+    assert said in of_volume(options)
+
+
+def test_a_volume_of_a_link_is_judged_by_where_it_leads() -> None:
+    link = PathFacts(path="/srv/x", kind="directory", real_path="/")
+    options = {"type": "none", "o": "bind", "device": "/srv/x"}
+
+    assert "is the whole host" in of_volume(options, paths={"/srv/x": link})
+    assert of_volume(options) == ""
+
+
+def test_a_volume_of_an_unknown_driver_is_refused() -> None:
+    said = of_volume({}, driver="rclone")
+
+    assert "unknown volume driver rclone" in said
+    assert said.endswith("as a bind")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"size": "1g"}, {"type": "tmpfs", "device": "tmpfs", "o": "size=1g"},
+     {"type": "nfs", "o": "addr=192.0.2.1", "device": ":/models"}],
+)  # fmt: skip
+def test_an_ordinary_volume_is_not_refused(options: dict[str, str]) -> None:
+    assert of_volume(options) == ""

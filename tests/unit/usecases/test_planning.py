@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rocmrun.core.command_line import Options
+from rocmrun.core.host import VolumeFacts
 from rocmrun.core.host_json import host_to_json
 from rocmrun.core.run import PullEvent
 from rocmrun.errors import (
@@ -241,3 +242,28 @@ def test_a_plan_without_an_engine_says_that_it_can_be_made_offline(stage: Stage)
         plan_profile(stage.ask, offline=False, host_file=None, connect=connect)
 
     assert caught.value.hint == "start it; or plan without one: --offline"
+
+
+def test_a_volume_that_is_a_directory_of_the_host_is_judged_like_it(
+    stage: Stage, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to("/")
+    options = {"type": "none", "o": "bind", "device": f"{tmp_path}/link"}
+    engine = an_engine(volumes=[VolumeFacts(name="v", driver="local", options=options)])
+    stage.lock()
+
+    with pytest.raises(PlanRefused) as caught:
+        planned(stage, engine, options=Options(volumes=("v:/m",)))
+
+    assert "is the whole host" in caught.value.details[0]
+    planned(stage, engine, options=Options(volumes=("new:/m",)))
+
+
+def test_a_plan_without_an_engine_says_that_volumes_were_not_looked_at(stage: Stage) -> None:
+    stage.lock()
+    with_volume = Options(volumes=("v:/m",))
+
+    assert "volumes were not looked at" in noted(planned(stage, options=with_volume))[0]
+    assert not any(
+        "looked at" in n for n in noted(planned(stage, an_engine(), options=with_volume))
+    )
