@@ -25,8 +25,11 @@ _SECCOMP_FILTER = 2  # SECCOMP_MODE_FILTER, as /proc/PID/status prints it
 
 
 def bootstrap_command(python: str) -> tuple[str, ...]:
-    """Return the command that runs a probe which arrives on standard input."""
-    return (python, "-c", BOOTSTRAP)
+    """Return the command that runs a probe which arrives on standard input.
+
+    -s: the workload can write to HOME, and modules that it leaves there must not run in a later probe.
+    """
+    return (python, "-s", "-c", BOOTSTRAP)
 
 
 def probe_input(plan: Plan, source: bytes, *, level: str | None = None) -> bytes:

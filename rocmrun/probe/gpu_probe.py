@@ -490,11 +490,12 @@ def spawn(source: bytes, environment: dict[str, str]) -> tuple[subprocess.Popen[
     with contextlib.suppress(OSError):  # roomier pipes: nobody reads while a sibling is waited for
         fcntl.fcntl(results, F_SETPIPE_SZ, PIPE_BYTES)
     memory_file = None
-    command = [sys.executable, "-c", CHILD_BOOTSTRAP]
+    python = [sys.executable, *(["-s"] if sys.flags.no_user_site else [])]
+    command = [*python, "-c", CHILD_BOOTSTRAP]
     with contextlib.suppress(OSError, AttributeError):
         memory_file = os.memfd_create("gpu_probe.py")
         write_all(memory_file, source)
-        command = [sys.executable, f"/proc/self/fd/{memory_file}"]
+        command = [*python, f"/proc/self/fd/{memory_file}"]
     kept = [jobs, results_in] + ([] if memory_file is None else [memory_file])
     process = subprocess.Popen(
         [*command, "--child", str(jobs), str(results_in)],

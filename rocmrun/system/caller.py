@@ -59,15 +59,26 @@ def boot_id() -> str:
 
 
 def process_label() -> str:
-    """Return "PID:START" of this process: enough to tell later whether it still runs."""
-    return f"{os.getpid()}:{_start_time(os.getpid())}"
+    """Return "PID:START:NAMESPACE" of this process: enough to tell later whether it still runs."""
+    return f"{os.getpid()}:{_start_time(os.getpid())}:{_pid_namespace()}"
 
 
 def process_runs(label: str) -> bool:
     """Return whether the process that `process_label` named still runs."""
-    pid, _, start = label.partition(":")
+    pid, _, rest = label.partition(":")
+    start, _, namespace = rest.partition(":")
+    if namespace and namespace != _pid_namespace():
+        # Its number means nothing here: it may run, so that it counts as running.
+        return True
     is_number = pid.isascii() and pid.isdigit()
     return is_number and _start_time(int(pid)) == start != ""
+
+
+def _pid_namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid").strip("pid:[]")
+    except OSError:
+        return ""
 
 
 def _start_time(pid: int) -> str:

@@ -62,6 +62,10 @@ def write_atomic(
     body = data.encode() if isinstance(data, str) else data
     try:
         target = _real_path(path)
+        if target.exists() and not target.is_file():
+            # A device or a fifo takes the bytes; replacing it would destroy it.
+            _write_into(target, body)
+            return True
         if _holds(target, body):
             return False
         _replace(target, body, before_replace)
@@ -112,6 +116,15 @@ def make_directory(path: Path, *, error: type[RocmrunError]) -> None:
 def _real_path(path: Path) -> Path:
     # Not Path.resolve: a symlink to a file that is yet to come is followed too, and a loop is left to open().
     return Path(os.path.realpath(path))
+
+
+def _write_into(target: Path, body: bytes) -> None:
+    descriptor = os.open(target, os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        while body:
+            body = body[os.write(descriptor, body) :]
+    finally:
+        os.close(descriptor)
 
 
 def _holds(path: Path, body: bytes) -> bool:

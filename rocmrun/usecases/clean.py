@@ -6,6 +6,7 @@ from typing import Any
 from rocmrun.system.caller import process_runs
 from rocmrun.usecases.engine_protocol import Engine
 
+RUN_LABEL = "io.rocmrun.run"
 ROLE_LABEL = "io.rocmrun.role"
 CONTROLLER_LABEL = "io.rocmrun.controller"
 DETACHED_LABEL = "io.rocmrun.detached"
@@ -24,13 +25,21 @@ def clean(
     found = []
     for container in engine.containers(ROLE_LABEL):
         why = _why_stray(container, runs)
-        if why is None:
+        if why is None or _labelled_by_its_image(engine, container):
             continue
         if not dry_run:
             engine.remove(container["Id"])
         name = (container.get("Names") or [container["Id"][:12]])[0].lstrip("/")
         found.append((name, why))
     return sorted(found)
+
+
+def _labelled_by_its_image(engine: Engine, container: dict[str, Any]) -> bool:
+    """Whether the container's labels are its image's own: `docker commit` of one of ours bakes them."""
+    image = engine.image(container.get("ImageID") or container.get("Image") or "")
+    baked = dict(image.labels) if image is not None else {}
+    run = container["Labels"].get(RUN_LABEL, "")
+    return ROLE_LABEL in baked and run == baked.get(RUN_LABEL, "")
 
 
 def _why_stray(container: dict[str, Any], runs: Callable[[str], bool]) -> str | None:

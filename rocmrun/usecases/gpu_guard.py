@@ -70,7 +70,9 @@ def users(plan: Plan, engine: Engine, host: HostFacts) -> list[str]:
     found = []
     for container in engine.containers(MINORS_LABEL, running_only=True):
         minors = {
-            int(minor) for minor in container["Labels"][MINORS_LABEL].split(",") if minor.isdigit()
+            int(minor)
+            for minor in container["Labels"][MINORS_LABEL].split(",")
+            if minor.isascii() and minor.isdigit()
         }
         if taken := sorted(minors & wanted):
             name = (container.get("Names") or [container["Id"][:12]])[0].lstrip("/")

@@ -26,13 +26,20 @@ def find_image(engine: Engine, pin: PinnedImage) -> ImageFacts | None:
     """
     found = engine.image(pin.pull_reference) if pin.digest else None
     if found is None and pin.image_id:
-        found = engine.image(pin.image_id)
+        found = _undigested(engine.image(pin.image_id), pin)
         if found is None and pin.digest:
             kept = engine.image(keep_tag(pin.digest))
             found = kept if kept is not None and kept.image_id == pin.image_id else None
     if found is not None:
         check_platform(found, pin.ref, pin.platform)
     return found
+
+
+def _undigested(found: ImageFacts | None, pin: PinnedImage) -> ImageFacts | None:
+    """Return an image found by its id, unless the digests that it does have all contradict the lock."""
+    if found is None or pin.digest is None or not found.repo_digests:
+        return found
+    return found if any(name.endswith(f"@{pin.digest}") for name in found.repo_digests) else None
 
 
 def ensure_image(

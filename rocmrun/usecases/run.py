@@ -9,7 +9,7 @@ from pathlib import Path
 from rocmrun.core.plan import Plan, Role
 from rocmrun.core.report import RecordedError, RunRecord
 from rocmrun.core.voice import Voice
-from rocmrun.errors import RocmrunError
+from rocmrun.errors import ReportUnwritable, RocmrunError
 from rocmrun.system import gpu_locks
 from rocmrun.system.caller import process_label
 from rocmrun.usecases.engine_protocol import Engine
@@ -72,23 +72,30 @@ class Run:
             self.record = self.record.ended(ended_at=now(), error=RecordedError.of(error))
             raise
         finally:
+            self._write_report()
+
+    def _write_report(self) -> None:
+        """Write the report; once the workload has run, its exit code matters more than a lost record."""
+        try:
             write_report(self.request.report, self.record)
+        except ReportUnwritable as error:
+            if self.record.exit_code is None:
+                raise
+            self.voice.warn(error.message)
 
     def labels(self, role: Role) -> dict[str, str]:
         """Return what lets others find, and `clean` judge, this run's containers."""
-        labels = {
+        workload = role == "workload"
+        # Every label of ours is set, also when it says nothing: an image may bake one.
+        return {
             "io.rocmrun.run": self.run_id,
             "io.rocmrun.role": role,
             "io.rocmrun.plan": self.plan.hash,
             "io.rocmrun.controller": process_label(),
+            "io.rocmrun.detached": "1" if self.request.detach and workload else "",
+            "io.rocmrun.keep": "1" if self.request.keep and workload else "",
+            MINORS_LABEL: ",".join(str(minor) for minor in self.plan.render_minors),
         }
-        if self.request.detach and role == "workload":
-            labels["io.rocmrun.detached"] = "1"
-        if self.request.keep and role == "workload":
-            labels["io.rocmrun.keep"] = "1"
-        if self.plan.gpus:
-            labels[MINORS_LABEL] = ",".join(str(minor) for minor in self.plan.render_minors)
-        return labels
 
     def container_name(self, role: Role) -> str:
         """Return a name that people recognise."""

@@ -11,9 +11,9 @@ from tests.unit.core.plan_values import a_plan
 
 def test_the_command_line_is_short_and_holds_no_setting() -> None:
     """Everybody on the host can read a command line, and one argument has a size limit."""
-    python, option, bootstrap = bootstrap_command("python3.12")
+    python, *options, bootstrap = bootstrap_command("python3.12")
 
-    assert (python, option) == ("python3.12", "-c")
+    assert (python, options) == ("python3.12", ["-s", "-c"])
     assert len(bootstrap) < 300
 
 

@@ -112,11 +112,16 @@ def test_one_boot_has_one_id() -> None:
 def test_a_process_is_known_by_its_start_too() -> None:
     """A number is given again."""
     label = process_label()
-    pid, _, start = label.partition(":")
+    pid, start, namespace = label.split(":")
 
     assert pid == str(os.getpid())
     assert process_runs(label)
-    assert not process_runs(f"{pid}:{int(start) + 1}")
+    assert not process_runs(f"{pid}:{int(start) + 1}:{namespace}")
+
+
+def test_a_process_of_another_pid_namespace_counts_as_running() -> None:
+    """Its number means nothing here, and what it looks after must not be cleaned away."""
+    assert process_runs("999999999:5:1")
 
 
 @pytest.mark.parametrize("label", ["", ":", "x:1", "1", "999999999:5", "²:1"])

@@ -240,3 +240,24 @@ def test_a_killed_holder_frees_the_guard(tmp_path: Path) -> None:
     with guarded(path, timeout_seconds=0, error=ReportUnwritable):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_device_or_fifo_is_written_into_and_stays_what_it_is(tmp_path: Path) -> None:
+    """Replacing /dev/null by a file would break the whole machine."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+
+    write_atomic(fifo, "record", error=LockUnreadable)
+
+    assert os.read(reader, 100) == b"record"
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+    os.close(reader)
+
+
+def test_a_fifo_that_nobody_reads_is_an_error(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+
+    with pytest.raises(LockUnreadable, match="cannot write"):
+        write_atomic(fifo, "record", error=LockUnreadable)

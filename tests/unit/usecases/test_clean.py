@@ -4,8 +4,16 @@ from typing import Any
 
 import pytest
 
+from rocmrun.core.image import ImageFacts
 from rocmrun.system.caller import process_label
-from rocmrun.usecases.clean import CONTROLLER_LABEL, DETACHED_LABEL, KEEP_LABEL, ROLE_LABEL, clean
+from rocmrun.usecases.clean import (
+    CONTROLLER_LABEL,
+    DETACHED_LABEL,
+    KEEP_LABEL,
+    ROLE_LABEL,
+    RUN_LABEL,
+    clean,
+)
 from tests.fakes import FakeEngine
 
 ALIVE, DEAD = "1:alive", "2:dead"
@@ -94,3 +102,16 @@ def test_the_process_that_runs_this_is_alive() -> None:
     engine = FakeEngine(others=[container("x", controller=process_label(), state="running")])
 
     assert clean(engine, dry_run=False) == []
+
+
+def test_a_container_that_only_its_image_labels_is_somebody_elses() -> None:
+    """`docker commit` of one of ours, or an image made to confuse, bakes the labels."""
+    labels = {ROLE_LABEL: "workload", CONTROLLER_LABEL: DEAD, RUN_LABEL: "baked"}
+    image = ImageFacts(image_id="sha256:1", labels=tuple(sorted(labels.items())))
+    stranger = container("a") | {"Labels": labels, "ImageID": image.image_id}
+    ours = container("b") | {"Labels": {**labels, RUN_LABEL: "own"}, "ImageID": image.image_id}
+    engine = FakeEngine(images={image.image_id: image}, others=(stranger, ours))
+
+    found = clean(engine, dry_run=False, runs=lambda label: label == ALIVE)
+
+    assert [name for name, _ in found] == ["b"]

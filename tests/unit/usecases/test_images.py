@@ -97,6 +97,14 @@ def test_an_image_is_found_by_its_recorded_id_where_the_digest_was_lost() -> Non
     assert find_image(FakeEngine(images={IMAGE_ID: IMAGE}), PIN) is None
 
 
+def test_an_id_does_not_outweigh_digests_that_contradict_the_lock() -> None:
+    """A lock whose digest and id belong to two images must not start the second."""
+    other = replace(IMAGE, repo_digests=(f"docker.io/team/other@sha256:{'0' * 64}",))
+    pin = PIN.model_copy(update={"image_id": IMAGE_ID})
+
+    assert find_image(FakeEngine(images={IMAGE_ID: other}), pin) is None
+
+
 def test_an_image_that_is_known_by_its_id_alone_is_said() -> None:
     loaded = replace(IMAGE, repo_digests=())
 
