@@ -206,4 +206,5 @@ def _environment(request: Mapping[str, Any], plan: Plan) -> Iterator[str]:
         if name not in planned:
             yield f"env-from:{name}"
         elif planned[name] != value:
-            yield f"env:{name}"
+            # The caller's own value stands instead of the plan's where the profile takes it from there.
+            yield f"env-from:{name}" if name in plan.env_from else f"env:{name}"

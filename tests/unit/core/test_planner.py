@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 
 from rocmrun.core.caller import Caller
+from rocmrun.core.create_request import create_request
 from rocmrun.core.draft import PlanRequest
 from rocmrun.core.plan import PlannedPort, canonical_json
 from rocmrun.core.planner import cache_of, make_plan
+from rocmrun.core.ungranted import ungranted
 from rocmrun.errors import PlanRefused, ProfileInvalid, RocmrunError
 from tests.builders import (
     CALLER,
@@ -250,6 +252,17 @@ def test_a_variable_of_the_caller_is_a_grant_and_its_value_is_nowhere() -> None:
         ("env-from:A", "command line: container.env_from[1]"),
         ("env-from:HF_TOKEN", "profile job: container.env_from[0]"),
     ]
+
+
+@pytest.mark.parametrize("name", ["HOME", "TMPDIR", "NCCL_IB_DISABLE", "HF_HUB_OFFLINE"])
+def test_a_variable_of_the_caller_may_be_one_that_the_plan_sets(name: str) -> None:
+    """The plan's value stays for the probe, and for a caller who has none."""
+    made = plan({"container": {"env_from": [name]}})
+
+    assert name in dict(made.env)
+    assert made.env_from == (name,)
+    assert f"env-from:{name}" in granted(made)
+    assert ungranted(create_request(made, role="workload", secrets={name: "x"}), made) == ()
 
 
 def test_a_restart_policy_is_a_grant() -> None:

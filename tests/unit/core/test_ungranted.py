@@ -237,3 +237,24 @@ def test_a_narrow_rule_covers_its_capability_and_no_other() -> None:
     request["HostConfig"]["CapAdd"] = ["SYS_NICE", "SYS_PTRACE"]
 
     assert ungranted(request, job) == ("cap:SYS_PTRACE",)
+
+
+def test_the_callers_value_for_a_name_that_the_plan_sets_too_is_granted_by_env_from() -> None:
+    job = plan({"container": {"env_from": ["HOME"]}})
+    request = create_request(job, role="workload", secrets={"HOME": "/home/me"})
+    probe = create_request(job, role="probe", secrets={"HOME": "/home/me"})
+
+    assert "HOME=/home/me" in request["Env"]
+    assert "env-from:HOME" in rights_of(request, job)
+    assert ungranted(request, job) == ()
+    assert f"HOME={dict(job.env)['HOME']}" in probe["Env"]
+    assert ungranted(probe, job) == ()
+
+
+def test_another_value_for_a_name_that_is_not_the_callers_is_not_granted() -> None:
+    job = plan()
+    request = sent(job)
+
+    request["Env"] = ["HOME=/home/me"]
+
+    assert ungranted(request, job) == ("env:HOME",)
