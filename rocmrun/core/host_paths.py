@@ -4,10 +4,18 @@ import re
 from pathlib import PurePosixPath
 
 SOCKETS = (
-    "/run/docker.sock", "/var/run/docker.sock", "/run/podman", "/var/run/podman", "/run/containerd",
+    "/run/docker.sock", "/var/run/docker.sock", "/run/docker", "/var/run/docker", "/run/podman", "/var/run/podman", "/run/containerd",
     "/var/run/containerd", "/run/crio", "/var/run/crio", "/run/dockershim.sock",
     "/var/run/dockershim.sock", "/run/systemd/private",
 )  # fmt: skip
+# The sockets themselves, where engines and containerd put them.
+SOCKET_FILES = (
+    "/run/docker.sock", "/run/docker/containerd/containerd.sock", "/run/podman/podman.sock",
+    "/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/dockershim.sock",
+    "/run/systemd/private",
+)  # fmt: skip
+# Images and containers, from where whoever writes becomes root in the next one.
+ENGINE_FILES = ("/var/lib/containerd", "/var/lib/containers")
 KERNEL_TREES = ("/proc", "/sys", "/dev")
 # What CIS Docker Benchmark 1.6.0, 5.6, calls sensitive, and where root's own things and engines are.
 _SENSITIVE = (

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 
 from rocmrun.core.host import DeviceNode, EngineFacts, PathFacts, VolumeFacts
 from rocmrun.core.host_paths import (
+    ENGINE_FILES,
     KERNEL_TREES,
     SOCKETS,
     is_inside,
@@ -24,7 +25,9 @@ _MEMORY = frozenset({(1, 1), (1, 2), (1, 4)})  # mem, kmem, port
 _SCSI_GENERIC = 21
 # What a local volume may be mounted from besides a directory: it brings nothing of this host along.
 _HARMLESS_TYPES = frozenset({"tmpfs", "nfs", "nfs4", "cifs"})
-_USER_RUNTIME = re.compile(r"(/var)?/run/user(/\d+)?")
+_USER_RUNTIME = re.compile(
+    r"(/var)?/run/user(/\d+(/(bus|systemd|podman|docker|dockerd-rootless|containerd)(/.*)?)?)?"
+)
 
 
 def check_policy(
@@ -141,8 +144,9 @@ def _why_not_engine(source: str, engine: EngineFacts | None) -> str | None:
     if _USER_RUNTIME.fullmatch(source):
         return "holds the sockets of a user's own engine and session"
     root = engine.root_directory if engine else None
-    if root and touches(source, root):
-        return f"reaches the engine's own files ({root})"
+    for files in (*((root,) if root else ()), *ENGINE_FILES):
+        if touches(source, files):
+            return f"reaches the engine's own files ({files})"
     return None
 
 

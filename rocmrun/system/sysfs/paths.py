@@ -1,13 +1,16 @@
 """A path step by step, as the kernel walks it."""
 
+import contextlib
 import errno
+import itertools
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 from rocmrun.core.host import PathFacts
-from rocmrun.core.host_paths import SOCKETS
+from rocmrun.core.host_paths import SOCKET_FILES
 from rocmrun.core.mountinfo import Mount, mounted_below, other_names, parse_mountinfo
 from rocmrun.system.sysfs.tree import has_acl
 
@@ -15,6 +18,8 @@ Kind = Literal["directory", "file", "socket", "device", "other", "missing", "loo
 
 # The kernel gives up with ELOOP after as many (MAXSYMLINKS).
 _SYMLINK_LIMIT = 40
+# So many entries of a mount source are compared with the engines' sockets.
+_MOST_ENTRIES = 1 << 16
 _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 
 
@@ -41,8 +46,30 @@ def read_path(path: str) -> PathFacts:
         components=tuple(walk.components),
         acl=resolved and has_acl(walk.here),
         other_names=_other_names(walk.here, kind, mounts),
-        holds=tuple(mounted_below(walk.here, mounts)),
+        holds=(
+            *mounted_below(walk.here, mounts),
+            *(sockets_in(walk.here) if kind == "directory" else ()),
+        ),
     )
+
+
+def sockets_in(
+    directory: str, sockets: tuple[str, ...] = SOCKET_FILES
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield every entry right in *directory* that is a hard link of one of *sockets*, with that socket."""
+    known = {}
+    with contextlib.suppress(OSError):
+        device = Path(directory).stat().st_dev
+        for socket in sockets:
+            with contextlib.suppress(OSError):
+                facts = Path(socket).stat()
+                if facts.st_dev == device:
+                    known[facts.st_ino] = socket
+        if known:  # a hard link never leaves its file system
+            with os.scandir(directory) as entries:
+                for entry in itertools.islice(entries, _MOST_ENTRIES):
+                    if entry.inode() in known and entry.path != known[entry.inode()]:
+                        yield entry.path, (known[entry.inode()],)
 
 
 def _mounts() -> tuple[Mount, ...]:
@@ -56,7 +83,7 @@ def _other_names(path: str, kind: Kind, mounts: tuple[Mount, ...]) -> tuple[str,
     names = set(other_names(path, mounts))
     if kind == "socket":
         # A hard link is no mount: the inode tells.
-        names |= {socket for socket in SOCKETS if _is_same(path, socket)}
+        names |= {socket for socket in SOCKET_FILES if _is_same(path, socket)}
     return tuple(sorted(names - {path}))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rocmrun.core.host import PathFacts
 from rocmrun.system.sysfs import read_path
+from rocmrun.system.sysfs.paths import sockets_in
 
 
 def test_a_path_is_walked_component_by_component(tmp_path: Path) -> None:
@@ -119,3 +120,18 @@ def test_an_acl_of_the_path_itself_is_seen(tmp_path: Path) -> None:
     assert read_path(str(folder)).acl
     assert read_path(f"{tmp_path}/link").acl
     assert not read_path(str(folder / "below")).acl
+
+
+def test_a_hard_link_of_an_engines_socket_is_found_in_a_directory(tmp_path: Path) -> None:
+    """The name tells nothing, and it is no mount."""
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(f"{tmp_path}/engine")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models/weights").hardlink_to(tmp_path / "engine")
+    (tmp_path / "models/config").touch()
+    known = (f"{tmp_path}/engine", f"{tmp_path}/none")
+
+    found = list(sockets_in(f"{tmp_path}/models", known))
+
+    assert found == [(f"{tmp_path}/models/weights", (f"{tmp_path}/engine",))]
+    assert list(sockets_in(f"{tmp_path}/none", known)) == []
