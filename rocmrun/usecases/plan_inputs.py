@@ -1,6 +1,5 @@
 """Files of this machine that a plan is made from, as far as a profile names them: paths, seccomp profiles, CDI, devices."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from rocmrun.core.cdi import CdiDevice, parse_cdi
 from rocmrun.core.grants import ParsedGrant, parse_grant
 from rocmrun.core.host import EngineFacts, HostFacts, PathFacts, VolumeFacts
 from rocmrun.core.loaded_profile import LoadedProfile
+from rocmrun.core.seccomp import compact_seccomp
 from rocmrun.errors import ProfileInvalid
 from rocmrun.system.cdi import read_cdi_files
 from rocmrun.system.files import read_text
@@ -54,7 +54,7 @@ def seccomp_files(loaded: LoadedProfile, *, debug: bool) -> Mapping[str, str]:
     """Read every seccomp profile that a grant names, as compact JSON."""
     grants = _grants(loaded, debug=debug)
     names = {grant.value for grant in grants if grant.is_seccomp_file}
-    return {name: _compact_json(name) for name in sorted(names)}
+    return {name: _seccomp_text(name) for name in sorted(names)}
 
 
 def _grants(loaded: LoadedProfile, *, debug: bool) -> list[ParsedGrant]:
@@ -64,13 +64,13 @@ def _grants(loaded: LoadedProfile, *, debug: bool) -> list[ParsedGrant]:
     return [*(entry.parsed for entry in profile.privileges), *map(parse_grant, more)]
 
 
-def _compact_json(name: str) -> str:
+def _seccomp_text(name: str) -> str:
     text = read_text(Path(name), ProfileInvalid)
     if text is None:
         msg = f"seccomp profile {name} does not exist"
         raise ProfileInvalid(msg)
     try:
-        return json.dumps(json.loads(text), separators=(",", ":"), sort_keys=True)
+        return compact_seccomp(text)
     except ValueError as error:
-        msg = f"seccomp profile {name} is not JSON: {error}"
+        msg = f"seccomp profile {name} {error}"
         raise ProfileInvalid(msg) from error

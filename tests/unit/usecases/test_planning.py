@@ -148,10 +148,13 @@ def test_a_seccomp_file_is_taken_by_value_and_compact(stage: Stage) -> None:
     stage.profile(CPU_JOB + grant)
     file = stage.path / "profiles/s.json"
 
-    file.write_text('{\n  "b": 1,\n  "a": []\n}\n')
-    assert planned(stage).plan.seccomp == '{"a":[],"b":1}'
+    file.write_text('{\n  "syscalls": [],\n  "defaultAction": "SCMP_ACT_ERRNO"\n}\n')
+    assert planned(stage).plan.seccomp == '{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[]}'
     file.write_text("{")
     with pytest.raises(ProfileInvalid, match="is not JSON"):
+        planned(stage)
+    file.write_text("{}")
+    with pytest.raises(ProfileInvalid, match=r"s\.json is no seccomp profile"):
         planned(stage)
     file.unlink()
     with pytest.raises(ProfileInvalid, match=r"s\.json does not exist"):
