@@ -97,7 +97,15 @@ def make_plan(request: PlanRequest) -> Plan:
         labels=_labels(request),
     )
     _note_support(draft)
-    check_policy(plan, request.engine, request.paths, nodes, request.volumes)
+    image_workdir = request.image_facts.workdir if request.image_facts else ""
+    check_policy(
+        plan,
+        request.engine,
+        request.paths,
+        nodes,
+        request.volumes,
+        workdir=plan.workdir or image_workdir,
+    )
     return plan.with_changes(
         grants=tuple(sorted(draft.grants)), left_out=left_out(plan), notes=tuple(draft.notes)
     )

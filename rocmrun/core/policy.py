@@ -1,5 +1,6 @@
 """What is refused whatever the profile says, each with the reason and the narrower way."""
 
+import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -25,6 +26,8 @@ _MEMORY = frozenset({(1, 1), (1, 2), (1, 4)})  # mem, kmem, port
 _SCSI_GENERIC = 21
 # What a local volume may be mounted from besides a directory: it brings nothing of this host along.
 _HARMLESS_TYPES = frozenset({"tmpfs", "nfs", "nfs4", "cifs"})
+# Links in here are open files of whoever follows them, the runtime's own of the host among them (CVE-2024-21626).
+_LINKS_TO_OPEN_FILES = ("/proc", "/dev/fd")
 _USER_RUNTIME = re.compile(
     r"(/var)?/run/user(/\d+(/(bus|systemd|podman|docker|dockerd-rootless|containerd)(/.*)?)?)?"
 )
@@ -36,6 +39,7 @@ def check_policy(
     paths: Mapping[str, PathFacts],
     nodes: Iterable[DeviceNode] = (),
     volumes: Mapping[str, VolumeFacts] | None = None,
+    workdir: str = "",
 ) -> None:
     """Refuse what no plan may hold.
 
@@ -45,6 +49,7 @@ def check_policy(
         paths: Facts of mount sources: other names of the same place count like the place itself.
         nodes: The nodes behind the plan's devices: a disk is one by whatever name.
         volumes: Volumes that exist already: one can be a directory of the host.
+        workdir: The working directory, the plan's or the image's own.
 
     Raises:
         PlanRefused: with every reason at once.
@@ -54,6 +59,7 @@ def check_policy(
         *_volume_refusals(plan.mounts, engine, paths, volumes or {}),
         *_device_refusals(plan.devices, {node.path: node for node in nodes}),
         *_capability_refusals(plan),
+        *_workdir_refusals(workdir),
     ]
     if refusals:
         msg = f"profile {plan.profile} asks for what rocmrun never grants"
@@ -113,10 +119,15 @@ def _refusal(
     for name in sorted({mount.source, real}):
         if why := _why_not(name, mount, engine):
             return why
-    for name in facts.other_names if facts else ():
+    if facts is None:
+        return None
+    for place in facts.through:
+        if any(is_inside(place, top) for top in KERNEL_TREES):
+            return f"leads through {place}, where links are another place for everybody who follows them"
+    for name in facts.other_names:
         if why := _why_not(name, mount, engine):
             return f"is the same place as {name}, which {why}"
-    for point, names in facts.holds if facts else ():
+    for point, names in facts.holds:
         for name in names:
             if why := _why_not(name, mount, engine):
                 return f"holds {point}, the same place as {name}, which {why}"
@@ -182,4 +193,13 @@ def _capability_refusals(plan: Plan) -> list[str]:
     return [
         f"capability {name} together with root: is the host; run as a non-root user, where the same grant only unlocks system calls"
         for name in sorted(set(plan.cap_add) & HOST_CAPABILITIES)
+    ]
+
+
+def _workdir_refusals(workdir: str) -> list[str]:
+    path = f"/{posixpath.normpath(f'/{workdir}').strip('/')}"
+    return [
+        f"workdir {workdir}: is below {top}, where links lead out of the container; name a directory of the image under [container] workdir"
+        for top in _LINKS_TO_OPEN_FILES
+        if is_inside(path, top)
     ]

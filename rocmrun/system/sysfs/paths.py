@@ -46,6 +46,7 @@ def read_path(path: str) -> PathFacts:
         components=tuple(walk.components),
         acl=resolved and has_acl(walk.here),
         other_names=_other_names(walk.here, kind, mounts),
+        through=_through(walk, mounts) if resolved else (),
         holds=(
             *mounted_below(walk.here, mounts),
             *(sockets_in(walk.here) if kind == "directory" else ()),
@@ -70,6 +71,12 @@ def sockets_in(
                 for entry in itertools.islice(entries, _MOST_ENTRIES):
                     if entry.inode() in known and entry.path != known[entry.inode()]:
                         yield entry.path, (known[entry.inode()],)
+
+
+def _through(walk: "_Walk", mounts: tuple[Mount, ...]) -> tuple[str, ...]:
+    """Return what the walk has left again: /proc/self/cwd is another place for whoever follows it next."""
+    left = walk.visited - {place for place, *_ in walk.components}
+    return tuple(sorted(left.union(*(other_names(place, mounts) for place in left))))
 
 
 def _mounts() -> tuple[Mount, ...]:
@@ -99,6 +106,7 @@ class _Walk:
 
     def __init__(self) -> None:
         self.components: list[tuple[str, int, int, int]] = []
+        self.visited: set[str] = set()
 
     @property
     def here(self) -> str:
@@ -132,6 +140,7 @@ class _Walk:
         facts = os.lstat(place)
         if stat.S_ISLNK(facts.st_mode):
             return False
+        self.visited.add(place)
         self.components.append((place, stat.S_IMODE(facts.st_mode), facts.st_uid, facts.st_gid))
         return True
 

@@ -9,7 +9,7 @@ from rocmrun.core.host import PathFacts, VolumeFacts
 from rocmrun.core.plan import Plan, PlannedDevice, PlannedMount
 from rocmrun.core.policy import HOST_CAPABILITIES, check_policy
 from rocmrun.errors import PlanRefused
-from tests.builders import ENGINE, granted, host, node, plan, privileges
+from tests.builders import ENGINE, IMAGE, granted, host, node, plan, privileges
 
 
 def mounting(source: str, *, read_only: bool = True, kind: Any = "bind") -> Plan:
@@ -289,3 +289,28 @@ def test_a_volume_of_an_unknown_driver_is_refused() -> None:
 )  # fmt: skip
 def test_an_ordinary_volume_is_not_refused(options: dict[str, str]) -> None:
     assert of_volume(options) == ""
+
+
+@pytest.mark.parametrize("place", ["/proc", "/proc/self/fd", "/sys/class", "/dev/fd"])
+def test_a_link_through_the_kernels_own_trees_is_refused(place: str) -> None:
+    """Whoever follows /proc/self/cwd next, the engine, arrives elsewhere."""
+    facts = PathFacts(path="/srv/x", kind="directory", real_path="/srv/y", through=("/srv", place))
+
+    (found,) = refusals(mounting("/srv/x"), paths={"/srv/x": facts})
+
+    assert f"leads through {place}" in found
+    harmless = replace(facts, through=("/srv", "/var", "/srv/proc"))
+    assert refusals(mounting("/srv/x"), paths={"/srv/x": harmless}) == ()
+
+
+@pytest.mark.parametrize("workdir", ["/proc/self/fd/7", "/proc", "//proc/1/cwd", "/dev/fd/7"])
+def test_a_working_directory_among_open_files_is_refused(workdir: str) -> None:
+    for profile, image in (({"workdir": workdir}, "/srv"), ({}, workdir)):
+        with pytest.raises(PlanRefused) as caught:
+            plan({"container": profile}, image_facts=replace(IMAGE, workdir=image))
+        assert "where links lead out of the container" in caught.value.details[0]
+
+    with pytest.raises(PlanRefused):
+        plan(image_facts=replace(IMAGE, workdir=f"srv/..{workdir}"))
+    own = plan({"container": {"workdir": "/process"}}, image_facts=replace(IMAGE, workdir=workdir))
+    assert own.workdir == "/process"

@@ -135,3 +135,15 @@ def test_a_hard_link_of_an_engines_socket_is_found_in_a_directory(tmp_path: Path
 
     assert found == [(f"{tmp_path}/models/weights", (f"{tmp_path}/engine",))]
     assert list(sockets_in(f"{tmp_path}/none", known)) == []
+
+
+def test_what_a_link_passes_through_is_told(tmp_path: Path) -> None:
+    """It ends where this process works, and starts from /proc."""
+    (tmp_path / "magic").symlink_to("/proc/self/cwd")
+    (tmp_path / "plain").symlink_to(tmp_path)
+
+    magic = read_path(f"{tmp_path}/magic")
+
+    assert magic.real_path == str(Path.cwd())
+    assert {"/proc", f"/proc/{os.getpid()}"} <= set(magic.through)
+    assert read_path(f"{tmp_path}/plain").through == ()
