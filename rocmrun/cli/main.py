@@ -7,6 +7,7 @@ import click
 
 from rocmrun import __version__
 from rocmrun.console.output import settings
+from rocmrun.core.text import printable
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "launch": ("rocmrun.cli.launch", "Start a locked image, hardened, after proving its GPUs."),
@@ -52,7 +53,7 @@ class LazyGroup(click.Group):
 
             close = difflib.get_close_matches(name, COMMANDS, n=1)
             hint = f" Did you mean '{close[0]}'?" if close else " See 'rocmrun --help'."
-            ctx.fail(f"No such command '{name}'.{hint}")
+            ctx.fail(f"No such command '{printable(name, 100)}'.{hint}")
         return super().resolve_command(ctx, args)
 
 

@@ -52,10 +52,25 @@ def docker_run_line(plan: Plan, *, detach: bool = False) -> str:
         if word.startswith("--security-opt=seccomp={"):
             # The CLI wants a file where the API takes the text.
             text = word.removeprefix("--security-opt=seccomp=")
-            words.append(f"--security-opt=seccomp=<(printf %s {shlex.quote(text)})")
+            words.append(f"--security-opt=seccomp=<(printf %s {_quote(text)})")
         else:
-            words.append(shlex.quote(word))
+            words.append(_quote(word))
     return " ".join(words)
+
+
+def _quote(word: str) -> str:
+    """Return *word* for bash; what a terminal would obey or hide is written in $'…', byte by byte."""
+    if word.isprintable():
+        return shlex.quote(word)
+    return "$'" + "".join(map(_escaped, word)) + "'"
+
+
+def _escaped(character: str) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
 
 
 def image_name(plan: Plan) -> str:

@@ -136,6 +136,14 @@ def test_an_unknown_command_names_the_closest(
     assert captured.out == ""
 
 
+def test_an_unknown_command_is_shown_without_control_characters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["\x1b]0;title\x07qq\x1b[31mq\x9b"]) == 2
+
+    assert "No such command 'qqq'." in capsys.readouterr().err
+
+
 def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([]) == 2
     assert "Usage: rocmrun" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import csv
 import shlex
+import subprocess
 from collections import defaultdict
 from typing import Any
 
@@ -137,9 +138,33 @@ def test_the_line_says_what_the_request_says(plan: Plan) -> None:
 
 
 def test_the_line_is_words_that_a_shell_splits_the_same_way() -> None:
-    made = plan({"container": {"env": {"A": "it's \"$HOME\" \n *"}, "command": ["sh", "-c", "echo '1' > /tmp/x"]}})  # fmt: skip
+    made = plan({"container": {"env": {"A": "it's \"$HOME\" *"}, "command": ["sh", "-c", "echo '1' > /tmp/x"]}})  # fmt: skip
 
     assert tuple(shlex.split(docker_run_line(made))) == docker_run_arguments(made)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "\x1b]0;title\x07",
+        "\x1b[2Ja",
+        "it's \\ \n\t\r",
+        "\x7f\x9b31m",
+        "\u202eabc\u2066",
+        "\udcff",
+        "é\x01f",
+    ],
+)
+def test_a_terminal_obeys_nothing_of_the_line_and_bash_reads_the_same(value: str) -> None:
+    made = plan({"container": {"env": {"A": value}}})
+    (word,) = [word for word in docker_run_arguments(made) if word.startswith("--env=A=")]
+
+    line = docker_run_line(made)
+    printed = "docker() { printf '%s\\0' \"$@\"; }; "
+    read = subprocess.run(["bash", "-c", printed + line], capture_output=True, check=True).stdout
+
+    assert line.isprintable()
+    assert word.encode("utf-8", "surrogateescape") in read.split(b"\0")
 
 
 def test_every_option_of_security_can_be_said() -> None:
