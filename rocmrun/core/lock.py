@@ -204,6 +204,12 @@ def parse_lock(text: str, path: str) -> Lock:
     except tomllib.TOMLDecodeError as error:
         msg = f"{path} is not TOML: {error}"
         raise LockUnreadable(msg, hint="restore it from version control") from error
+    except RecursionError as error:
+        msg = f"{path} is nested too deeply"
+        raise LockUnreadable(msg, hint="restore it from version control") from error
+    except ValueError as error:  # Python's own, of a number with thousands of digits
+        msg = f"{path} has a number with too many digits"
+        raise LockUnreadable(msg, hint="restore it from version control") from error
     _check_version(data.get("version"), path)
     try:
         return Lock.model_validate(data, by_alias=True, by_name=False)

@@ -1,6 +1,7 @@
 """Files that people keep: read with clear errors, written whole or not at all."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
@@ -22,8 +23,7 @@ def read_text(path: Path, error: type[RocmrunError]) -> str | None:
         error: it is there and cannot be read: a directory, no permission, a symlink loop, no text.
     """
     try:
-        with path.open("rb") as file:
-            body = file.read(READ_LIMIT_BYTES + 1)
+        body = read_regular(path, READ_LIMIT_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as failure:
@@ -37,6 +37,20 @@ def read_text(path: Path, error: type[RocmrunError]) -> str | None:
     except UnicodeDecodeError as failure:
         msg = f"{path} is not UTF-8 text (byte {failure.start})"
         raise error(msg) from failure
+
+
+def read_regular(path: Path, limit: int = -1) -> bytes:
+    """Return the content of a regular file, at most *limit* bytes of it; a symlink is followed.
+
+    Raises:
+        OSError: it cannot be read, or is a pipe, socket or device: reading one could wait for ever.
+    """
+    # Without O_NONBLOCK the open of a pipe waits for a writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        return file.read(limit)
 
 
 def write_atomic(

@@ -11,6 +11,7 @@ import rocmrun
 from rocmrun.core.closest import did_you_mean
 from rocmrun.core.profile_merge import ProfileFile
 from rocmrun.errors import ProfileInvalid, ProfileNotFound
+from rocmrun.system.files import read_regular
 
 SUFFIX = ".toml"
 SYSTEM_DIRECTORY = Path("/etc/rocmrun/profiles")
@@ -146,7 +147,7 @@ def read_profile(file: ProfileFile) -> dict[str, Any]:
         ProfileInvalid: it cannot be read, or is not TOML.
     """
     try:
-        return tomllib.loads(Path(file.path).read_bytes().decode())
+        return tomllib.loads(read_regular(Path(file.path)).decode())
     except OSError as error:
         raise _unreadable(file.path, error) from error
     except UnicodeDecodeError as error:
@@ -154,6 +155,12 @@ def read_profile(file: ProfileFile) -> dict[str, Any]:
         raise ProfileInvalid(msg) from error
     except tomllib.TOMLDecodeError as error:
         msg = f"profile {file.path} is not TOML: {error}"
+        raise ProfileInvalid(msg) from error
+    except RecursionError as error:
+        msg = f"profile {file.path} is nested too deeply"
+        raise ProfileInvalid(msg) from error
+    except ValueError as error:  # Python's own, of a number with thousands of digits
+        msg = f"profile {file.path} cannot be read: a number in it has too many digits"
         raise ProfileInvalid(msg) from error
 
 

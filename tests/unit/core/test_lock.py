@@ -109,6 +109,8 @@ def stanza(**fields: str) -> str:
 
 UNREADABLE = [
     ("version = ", "is not TOML"),
+    ("version = " + "9" * 5000, "has a number with too many digits"),
+    ("version = " + "[" * 20_000, "is nested too deeply"),
     ("", "it has no version"),
     ('version = "1"', "version is '1'"),
     ("version = true", "version is True"),

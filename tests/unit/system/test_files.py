@@ -30,6 +30,20 @@ def test_text_is_utf8_and_line_ends_stay(tmp_path: Path) -> None:
     assert read_text(tmp_path / "a", LockUnreadable) == "é\r\n"
 
 
+def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> None:
+    """The open of a pipe would wait for a writer, and a device never ends; a symlink to a file is one."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    (tmp_path / "text").write_text("a")
+    (tmp_path / "good").symlink_to("text")
+
+    for name in ("pipe", "link", "zero"):
+        with pytest.raises(LockUnreadable, match="not a regular file"):
+            read_text(tmp_path / name, LockUnreadable)
+    assert read_text(tmp_path / "good", LockUnreadable) == "a"
+
+
 def test_unreadable_files_say_why(tmp_path: Path) -> None:
     """A directory, a loop and bytes that are no text are each named."""
     (tmp_path / "directory").mkdir()

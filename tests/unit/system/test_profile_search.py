@@ -1,5 +1,6 @@
 """Finding and reading profile files."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -142,12 +143,22 @@ def test_the_user_directory_follows_the_xdg_rules(tmp_path: Path) -> None:
     assert user_directory() == []
 
 
+def test_a_pipe_is_no_profile_and_nobody_waits_for_its_writer(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    os.mkfifo(path)
+
+    with pytest.raises(ProfileInvalid, match="cannot be read: not a regular file"):
+        read_profile(ProfileFile(name="x", path=str(path), origin="file"))
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
         (b"a = \n", "is not TOML: Invalid value (at line 1, column 5)"),
         (b"a = 1\na = 2\n", "is not TOML: Cannot overwrite a value (at line 2, column 6)"),
         (b"a = '\xff'\n", "is not TOML: byte 5 is not UTF-8"),
+        (b"a = " + b"9" * 5000, "cannot be read: a number in it has too many digits"),
+        (b"a = " + b"[" * 20_000, "is nested too deeply"),
     ],
 )
 def test_what_is_not_toml(tmp_path: Path, content: bytes, says: str) -> None:
