@@ -23,7 +23,7 @@ def read_text(path: Path, error: type[RocmrunError]) -> str | None:
         error: it is there and cannot be read: a directory, no permission, a symlink loop, no text.
     """
     try:
-        body = read_regular(path, READ_LIMIT_BYTES + 1)
+        body = _read_regular(path, READ_LIMIT_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as failure:
@@ -39,7 +39,7 @@ def read_text(path: Path, error: type[RocmrunError]) -> str | None:
         raise error(msg) from failure
 
 
-def read_regular(path: Path, limit: int = -1) -> bytes:
+def _read_regular(path: Path, limit: int) -> bytes:
     """Return the content of a regular file, at most *limit* bytes of it; a symlink is followed.
 
     Raises:

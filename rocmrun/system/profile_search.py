@@ -1,6 +1,9 @@
 """Profile files: where they are looked for, and reading them. Judges nothing but whether it is TOML."""
 
+import errno
+import os
 import re
+import stat
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +14,6 @@ import rocmrun
 from rocmrun.core.closest import did_you_mean
 from rocmrun.core.profile_merge import ProfileFile
 from rocmrun.errors import ProfileInvalid, ProfileNotFound
-from rocmrun.system.files import read_regular
 
 SUFFIX = ".toml"
 SYSTEM_DIRECTORY = Path("/etc/rocmrun/profiles")
@@ -147,7 +149,7 @@ def read_profile(file: ProfileFile) -> dict[str, Any]:
         ProfileInvalid: it cannot be read, or is not TOML.
     """
     try:
-        return tomllib.loads(read_regular(Path(file.path)).decode())
+        return tomllib.loads(_content(file.path).decode())
     except OSError as error:
         raise _unreadable(file.path, error) from error
     except UnicodeDecodeError as error:
@@ -162,6 +164,15 @@ def read_profile(file: ProfileFile) -> dict[str, Any]:
     except ValueError as error:  # Python's own, of a number with thousands of digits
         msg = f"profile {file.path} cannot be read: a number in it has too many digits"
         raise ProfileInvalid(msg) from error
+
+
+def _content(path: str) -> bytes:
+    # Without O_NONBLOCK the open of a pipe waits for a writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        return file.read()
 
 
 def _unreadable(path: str, error: OSError) -> ProfileInvalid:
