@@ -1,11 +1,12 @@
 """The entry point: runs the command line and turns every failure into one message and one exit code."""
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from rocmrun.errors import Interrupted, RocmrunError, UsageError
+from rocmrun.errors import Interrupted, OutputUnwritable, RocmrunError, UsageError
 from rocmrun.system import signals
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def main() -> NoReturn:
         # The reader of our output has gone (`| head`): end as a shell reports SIGPIPE.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
+    except OSError as error:
+        code = _report_unwritable(error)
     except KeyboardInterrupt:
         # Before there was a command, or while its last words were written.
         code = 130
@@ -77,11 +80,8 @@ def run(arguments: Sequence[str]) -> int:
             raise
         sys.stdout = stdout
         raise BrokenPipeError from stop
-    except Exception as error:  # noqa: BLE001  # anything else is a bug of ours
-        if isinstance(error, FileNotFoundError) and not _in_a_directory():
-            gone = UsageError("the current directory no longer exists", hint="cd to one that does")
-            return _failed(gone, launching=launching, as_json=as_json)
-        return _report_bug(error, as_json=as_json, show="--traceback" in own)
+    except Exception as error:  # noqa: BLE001  # what is not ours, nor the machine's, is a bug
+        return _unexpected(error, arguments=own, launching=launching)
     return result if isinstance(result, int) else 0
 
 
@@ -95,10 +95,37 @@ def _failed(error: RocmrunError, *, launching: bool, as_json: bool) -> int:
 
 def _misused(error: "ClickException", *, launching: bool, as_json: bool) -> int:
     """Say what is wrong with the command line in click's own words."""
+    from click import NoSuchOption
+
     if as_json:
         return _failed(UsageError(error.format_message()), launching=launching, as_json=True)
     error.show()
+    if launching and isinstance(error, NoSuchOption):
+        sys.stderr.write(
+            "\nhint: a command and its options go after --: rocmrun launch PROFILE -- COMMAND …\n"
+        )
     return LAUNCH_FAILED if launching else error.exit_code
+
+
+def _unexpected(error: Exception, *, arguments: Sequence[str], launching: bool) -> int:
+    """Tell what no part of us raised on purpose."""
+    as_json = "--json" in arguments
+    if isinstance(error, FileNotFoundError) and not _in_a_directory():
+        gone = UsageError("the current directory no longer exists", hint="cd to one that does")
+        return _failed(gone, launching=launching, as_json=as_json)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return _report_unwritable(error)
+    return _report_bug(error, as_json=as_json, show="--traceback" in arguments)
+
+
+def _report_unwritable(error: OSError) -> int:
+    """Say on stderr that a result could not be written, and drop what is still to be written."""
+    from rocmrun.console.output import report_error
+
+    unwritable = OutputUnwritable(f"the result could not be written: {error.strerror}")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    report_error(unwritable, code=unwritable.exit_code, as_json=False)
+    return unwritable.exit_code
 
 
 def _in_a_directory() -> bool:

@@ -112,14 +112,21 @@ def granted(plan: Plan) -> list[str]:
     return [grant.what for grant in plan.grants]
 
 
-def probe_output(*, status: str = "pass", reason: str = "", accelerator: str = "cpu") -> bytes:
-    """Return what a probe prints whose one device check has *status*."""
+def probe_output(
+    *,
+    status: str = "pass",
+    reason: str = "",
+    accelerator: str = "cpu",
+    level: str = "quick",
+    devices: int = 1,
+) -> bytes:
+    """Return what a probe prints whose device checks, one a device, have *status*."""
     events: list[dict[str, Any]] = [
-        {"event": "start", "level": "quick", "accelerator": accelerator, "stages": ["device"]},
+        {"event": "start", "level": level, "accelerator": accelerator, "stages": ["device"]},
         {"event": "check", "group": "build", "name": "torch", "status": "pass",
          "evidence": {"version": "2.13.0"}},
-        {"event": "check", "group": "device", "name": "matmul_fp32", "device": 0, "status": status,
-         "reason": reason, "seconds": 0.1},
+        *({"event": "check", "group": "device", "name": "matmul_fp32", "device": device, "status": status,
+           "reason": reason, "seconds": 0.1} for device in range(devices)),
         {"event": "end", "status": status, "reason": reason, "seconds": 1.5},
     ]  # fmt: skip
     return b"".join(json.dumps({"v": 1, **event}).encode() + b"\n" for event in events)

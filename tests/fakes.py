@@ -6,6 +6,7 @@ records, warns, fails at a call, or runs out of patience. `calls` tells in which
 
 import copy
 import itertools
+import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,13 +26,24 @@ PATIENCE_SECONDS = 10
 KILLED = 137
 
 Change = Callable[[dict[str, Any]], None]
+Answer = Callable[[bytes], bytes]
+
+
+def probe_answer(data: bytes) -> bytes:
+    """Return the report of a probe that passes, as *data* on its standard input asks for it."""
+    settings = json.loads(data.partition(b"\n")[0])
+    return probe_output(
+        level=settings["level"],
+        accelerator=settings["accelerator"],
+        devices=len(settings["expect"]["gpus"]) or 1,
+    )
 
 
 @dataclass(kw_only=True)
 class Script:
     """What a container does once it is started."""
 
-    frames: Sequence[tuple[int, bytes]] = ()
+    frames: Sequence[tuple[int, "bytes | Answer"]] = ()
     exit_code: int = 0
     oom_killed: bool = False
     until_killed: bool = False
@@ -87,7 +99,8 @@ class Streams:
         assert self.container.started.wait(PATIENCE_SECONDS)
         if self.container.status == "created":
             return
-        yield from self.container.script.frames
+        for stream, data in self.container.script.frames:
+            yield stream, data(self.container.input) if callable(data) else data
         if self.container.script.until_killed:
             assert self.container.ended.wait(PATIENCE_SECONDS)
 
@@ -141,7 +154,7 @@ class FakeEngine:
         self._facts = facts
         self.images = {IMAGE.image_id: IMAGE} if images is None else dict(images)
         self.registry = dict(registry or {})
-        self.scripts = {"probe": Script(frames=[(STDOUT, probe_output())]), **(scripts or {})}
+        self.scripts = {"probe": Script(frames=[(STDOUT, probe_answer)]), **(scripts or {})}
         self.change = change or {}
         self.warnings = tuple(warnings)
         self.failures = failures or {}

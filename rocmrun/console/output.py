@@ -45,8 +45,14 @@ def err() -> "Console":
 def _console(stream: TextIO) -> "Console":
     from rich.console import Console  # noqa: PLC0415  # 60 ms that most launches do not need
 
+    class PipedConsole(Console):
+        """A console that leaves a reader who has gone to the entry point, which ends with 141."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
     forced = {"always": True, "never": False}.get(settings.color)
-    return Console(
+    return PipedConsole(
         file=stream,
         force_terminal=forced,
         no_color=settings.color == "never" or bool(os.environ.get("NO_COLOR")),

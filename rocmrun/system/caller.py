@@ -76,7 +76,7 @@ def process_runs(label: str) -> bool:
 
 def _pid_namespace() -> str:
     try:
-        return os.readlink("/proc/self/ns/pid").strip("pid:[]")
+        return str(Path("/proc/self/ns/pid").readlink()).strip("pid:[]")
     except OSError:
         return ""
 

@@ -43,6 +43,8 @@ MINIMUM_API = (1, 41)
 # What the daemon says of a path that leads through a loop of links (github.com/moby/sys, symlink) or a file.
 _NO_SUCH_PATH = re.compile(r"too many links|lstat .*: not a directory")
 CALL_TIMEOUT_SECONDS = 60
+# The engine's own keys, Ctrl-P Ctrl-Q, are common in shells and editors and would cut the workload off.
+NO_DETACH = ",".join(["ctrl-@", "ctrl-^"] * 8)
 
 
 @dataclass(slots=True)
@@ -335,7 +337,13 @@ class DockerEngine:
 
     def attach(self, container_id: str, *, stdin: bool, tty: bool) -> Attachment:
         """Attach to a container before it starts, so that no byte of it is lost."""
-        params = {"stdin": int(stdin), "stdout": 1, "stderr": 1, "stream": 1}
+        params = {
+            "stdin": int(stdin),
+            "stdout": 1,
+            "stderr": 1,
+            "stream": 1,
+            "detachKeys": NO_DETACH,
+        }
         with _translated("attach to the container"):
             raw = self._api.attach_socket(container_id, params=params)
         # The SDK leaves its call timeout on the socket; a workload may be silent for days.

@@ -58,7 +58,8 @@ class Foreground:
         output = threading.Thread(target=self._copy_output, daemon=True)
         with contextlib.ExitStack() as stack:
             stack.callback(queue.close)
-            if self.tty and terminal.is_terminal(0):
+            # Raw keys reach the workload through its stdin; without one, Ctrl-C must stay a signal of ours.
+            if self.tty and self.stdin and terminal.is_terminal(0):
                 stack.enter_context(terminal.raw(0))
             output.start()
             self.engine.start(self.container_id)

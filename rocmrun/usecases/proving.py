@@ -10,6 +10,7 @@ from rocmrun.core.create_request import create_request
 from rocmrun.core.plan import Plan
 from rocmrun.core.probe_protocol import bootstrap_command, probe_input
 from rocmrun.core.report import ProbeReport
+from rocmrun.core.report_claims import believed
 from rocmrun.core.report_parser import KEPT_TAIL_LINES, ReportParser
 from rocmrun.core.voice import Voice
 from rocmrun.errors import CommandNotExecutable, CommandNotFound, ProbeFailed, UsageError
@@ -60,7 +61,8 @@ def prove(
             ) from error
         run = _Run(engine=engine, container_id=container.container_id, voice=voice)
         data = probe_input(plan, read_probe_source(), level=level)
-        return Proof(report=run.run(data, plan.probe.timeout_seconds), record=container.record)
+        report = believed(run.run(data, plan.probe.timeout_seconds), plan, level)
+        return Proof(report=report, record=container.record)
 
 
 @dataclass(slots=True)

@@ -21,6 +21,9 @@ def check_report_path(path: Path | None) -> None:
     """
     if path is None:
         return
+    if str(path) == "-":
+        msg = "--report takes a file: stdout belongs to the workload"
+        raise ReportUnwritable(msg)
     directory = path.resolve().parent
     problem = (
         f"{path} is a directory"

@@ -74,7 +74,7 @@ def test_a_terminal_is_given_back_as_it_was() -> None:
     before = termios.tcgetattr(follower)
     seen: list[Any] = []
     script = Script(on_start=lambda: seen.append(termios.tcgetattr(0)))
-    _, run, _ = relay(script, tty=True)
+    _, run, _ = relay(script, tty=True, stdin=True)
     try:
         os.dup2(follower, 0)
         assert run() == 0

@@ -544,7 +544,7 @@ def test_a_terminal_gets_its_size(stage: Stage) -> None:
 def test_the_gpus_of_a_run_are_labelled_and_kept_to_it(stage: Stage) -> None:
     stage.profile(GPU_JOB)
     stage.host(*MI210_X8[:2])
-    probe = Script(frames=[(STDOUT, probe_output(accelerator="rocm"))])
+    probe = Script(frames=[(STDOUT, probe_output(accelerator="rocm", devices=2))])
     engine = an_engine(scripts={"probe": probe, "workload": Script(until_killed=True)})
 
     stage.launch(engine, detach=True)
@@ -565,7 +565,7 @@ def test_gpus_may_be_shared(stage: Stage, changes: dict[str, Any]) -> None:
     """By --share, or where the profile does not want them for itself."""
     stage.profile(GPU_JOB + ("" if changes else "[gpus]\nexclusive = false\n"))
     stage.host(*MI210_X8[:1])
-    probe = Script(frames=[(STDOUT, probe_output(accelerator="rocm"))])
+    probe = Script(frames=[(STDOUT, probe_output(accelerator="rocm", devices=2))])
     engine = an_engine(scripts={"probe": probe, "workload": Script(until_killed=True)})
     stage.launch(engine, detach=True, **changes)
     engine.scripts["workload"] = Script()
