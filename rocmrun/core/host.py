@@ -186,6 +186,7 @@ class PathFacts:
         acl: Whether a POSIX ACL of the path itself adds rights that mode and owner do not show.
         other_names: Further paths of the very same place: what it is a bind mount of, a socket's hard link.
         holds: Mount points below it, each with its other names: they come along with a bind mount.
+        identity: Device and inode of what stands there; None when it does not resolve.
         through: Directories that symlinks on the way passed through and left again, by every name.
     """
 
@@ -196,6 +197,7 @@ class PathFacts:
     acl: bool = False
     other_names: tuple[str, ...] = ()
     holds: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    identity: tuple[int, int] | None = None
     through: tuple[str, ...] = ()
 
 

@@ -43,7 +43,7 @@ def plan_mounts(draft: Draft) -> tuple[PlannedMount, ...]:
         mounts.append(
             PlannedMount(
                 target=mount.target,
-                source=mount.source.rstrip("/") or "/" if mount.type == "bind" else mount.source,
+                source=_source(draft, mount),
                 kind=mount.type,
                 read_only=mount.mode == "ro",
                 selinux=mount.selinux,
@@ -55,6 +55,14 @@ def plan_mounts(draft: Draft) -> tuple[PlannedMount, ...]:
             draft.request.asked_by(f"mounts[{index}]"),
         )
     return tuple(sorted(mounts))
+
+
+def _source(draft: Draft, mount: Mount) -> str:
+    """Return what the engine is told: after symlinks, so that a link that is changed later changes nothing."""
+    if mount.type == "volume":
+        return mount.source
+    facts = draft.request.paths.get(mount.source)
+    return (facts.real_path if facts else None) or mount.source.rstrip("/") or "/"
 
 
 def _source_problem(draft: Draft, mount: Mount) -> str | None:

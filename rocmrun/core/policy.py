@@ -70,10 +70,16 @@ def _mount_refusals(
     mounts: Iterable[PlannedMount], engine: EngineFacts | None, paths: Mapping[str, PathFacts]
 ) -> list[str]:
     return [
-        f"mount {mount.source} → {mount.target}: {why}; mount only the directory that the job reads"
+        f"mount {_written(mount, paths)} → {mount.target}: {why}; mount only the directory that the job reads"
         for mount in mounts
         if mount.kind == "bind" and (why := _refusal(mount, engine, paths.get(mount.source)))
     ]
+
+
+def _written(mount: PlannedMount, paths: Mapping[str, PathFacts]) -> str:
+    """Return the source as people wrote it; a plan has it after symlinks."""
+    facts = paths.get(mount.source)
+    return facts.path if facts else mount.source
 
 
 def _volume_refusals(
@@ -115,15 +121,24 @@ def _refusal(
     mount: PlannedMount, engine: EngineFacts | None, facts: PathFacts | None
 ) -> str | None:
     """Judge a source by every name of its place: as written, after symlinks, and what it is a bind mount of."""
-    real = (facts.real_path if facts else None) or mount.source
-    for name in sorted({mount.source, real}):
+    if facts is None:
+        return _why_not(mount.source, mount, engine)
+    for name in sorted({mount.source, facts.path, facts.real_path or mount.source}):
         if why := _why_not(name, mount, engine):
             return why
-    if facts is None:
-        return None
+    return _why_not_its_way(facts) or _why_not_its_place(facts, mount, engine)
+
+
+def _why_not_its_way(facts: PathFacts) -> str | None:
     for place in facts.through:
         if any(is_inside(place, top) for top in KERNEL_TREES):
             return f"leads through {place}, where links are another place for everybody who follows them"
+    return None
+
+
+def _why_not_its_place(
+    facts: PathFacts, mount: PlannedMount, engine: EngineFacts | None
+) -> str | None:
     for name in facts.other_names:
         if why := _why_not(name, mount, engine):
             return f"is the same place as {name}, which {why}"

@@ -20,6 +20,7 @@ from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.foreground import Foreground
 from rocmrun.usecases.gpu_guard import gpus_reserved
 from rocmrun.usecases.images import how_known
+from rocmrun.usecases.mount_sources import check_unchanged
 from rocmrun.usecases.prepare import Prepared, load, prepare
 from rocmrun.usecases.proofs import earlier_proof, keep_proof
 from rocmrun.usecases.proving import Proof, prove
@@ -213,6 +214,7 @@ def run_workload(run: Run, proof: Mapping[str, object] | None, release: Callable
         if proof is not None:
             check_same_rights(proof, container)
         check_command(run.engine, container, plan)
+        check_unchanged(run.prepared, run.engine)
         if request.detach:
             return _detached(run, container)
         return _foreground(run, container, release)

@@ -37,7 +37,10 @@ def paths_of(
     # A slash at the end says in a profile that a directory is meant; a plan's mounts have none.
     names = sources | {source.rstrip("/") or "/" for source in sources}
     names |= {source for volume in (volumes or {}).values() if (source := volume.bind_source)}
-    return {name: read_path(name) for name in sorted(names)}
+    found = {name: read_path(name) for name in sorted(names)}
+    # A plan has them after symlinks; of several names for one place the one to object to counts.
+    real = sorted(found.values(), key=lambda facts: (bool(facts.through), facts.path))
+    return found | {facts.real_path: facts for facts in real if facts.real_path}
 
 
 def cdi_devices(

@@ -9,7 +9,7 @@ from rocmrun.core.access import AccessForecast, forecast_access
 from rocmrun.core.command_line import Options
 from rocmrun.core.draft import PlanRequest
 from rocmrun.core.engine_check import check_engine
-from rocmrun.core.host import EngineFacts, HostFacts
+from rocmrun.core.host import EngineFacts, HostFacts, PathFacts, VolumeFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.image_report import image_claims
 from rocmrun.core.image_user import numeric_ids
@@ -85,6 +85,8 @@ class Prepared:
         access: Who may open what inside.
         engine_notes: Those of the plan's notes that are about the engine, and are warnings.
         signature: What was verified of the image, where the profile asks for it.
+        paths: Mount sources as they were when the plan was made.
+        volumes: Volumes that there were then.
     """
 
     loaded: LoadedProfile
@@ -98,6 +100,8 @@ class Prepared:
     access: AccessForecast
     engine_notes: tuple[str, ...] = ()
     signature: VerifiedSignature | None = None
+    paths: Mapping[str, PathFacts] = field(default_factory=dict)
+    volumes: Mapping[str, VolumeFacts] = field(default_factory=dict)
 
 
 def load(ask: Ask) -> LoadedProfile:
@@ -151,6 +155,10 @@ def prepare(
     facts = engine.facts() if engine else None
     volumes = volumes_of(loaded, engine)
     image, planned = _image(ask, loaded, pin, engine, fetch=fetch, on_pull=on_pull)
+    sources = paths_of(loaded, volumes)
+    if ask.host:
+        # Where links lead on the other machine nobody knows here.
+        sources = {name: replace(facts, real_path=None) for name, facts in sources.items()}
     request = PlanRequest(
         name=loaded.name,
         profile=loaded.profile,
@@ -162,7 +170,7 @@ def prepare(
         host=host,
         engine=facts,
         caller=read_caller(),
-        paths=paths_of(loaded, volumes),
+        paths=sources,
         volumes=volumes,
         # A saved host has no specifications with it.
         cdi=() if ask.host else cdi_devices(loaded, ask.host_root, facts),
@@ -193,6 +201,8 @@ def prepare(
         access=access,
         engine_notes=notes,
         signature=signature,
+        paths=sources,
+        volumes=volumes,
     )
 
 

@@ -46,6 +46,7 @@ def read_path(path: str) -> PathFacts:
         components=tuple(walk.components),
         acl=resolved and has_acl(walk.here),
         other_names=_other_names(walk.here, kind, mounts),
+        identity=walk.identity if resolved else None,
         through=_through(walk, mounts) if resolved else (),
         holds=(
             *mounted_below(walk.here, mounts),
@@ -107,6 +108,7 @@ class _Walk:
     def __init__(self) -> None:
         self.components: list[tuple[str, int, int, int]] = []
         self.visited: set[str] = set()
+        self.identity = (0, 0)
 
     @property
     def here(self) -> str:
@@ -133,7 +135,9 @@ class _Walk:
                 if target.startswith("/"):
                     del self.components[1:]
                 steps.extend(target.split("/")[::-1])
-        return _kind(os.lstat(self.here).st_mode)
+        facts = os.lstat(self.here)
+        self.identity = (facts.st_dev, facts.st_ino)
+        return _kind(facts.st_mode)
 
     def _enter(self, place: str) -> bool:
         """Add *place* to the way, unless it is a symlink."""
