@@ -77,7 +77,9 @@ def test_the_last_words_of_a_probe_that_died_are_kept() -> None:
 
 
 def test_a_line_without_an_end_is_bounded() -> None:
-    frames = [(STDERR, b"x" * 3000)] * 10 + [(STDOUT, probe_output(level="standard"))]
+    frames = [(STDERR, b"x" * 3000)] * 10 + [
+        (STDOUT, probe_output(level="standard", accelerator="rocm"))
+    ]
 
     report = run(scripted(frames=frames)).report
 
