@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
@@ -10,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, model_validator
 
 from rocmrun.core.reference import parse_reference
+from rocmrun.core.toml import load_toml
 from rocmrun.errors import LockMissing, LockStale, LockUnreadable, ReferenceInvalid
 
 VERSION = 1
@@ -200,15 +200,9 @@ def parse_lock(text: str, path: str) -> Lock:
             msg, hint=f"take one side (git checkout --ours {path}), then: rocmrun lock"
         )
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        msg = f"{path} is not TOML: {error}"
-        raise LockUnreadable(msg, hint="restore it from version control") from error
-    except RecursionError as error:
-        msg = f"{path} is nested too deeply"
-        raise LockUnreadable(msg, hint="restore it from version control") from error
-    except ValueError as error:  # Python's own, of a number with thousands of digits
-        msg = f"{path} has a number with too many digits"
+        data = load_toml(text)
+    except ValueError as error:
+        msg = f"{path} {error}"
         raise LockUnreadable(msg, hint="restore it from version control") from error
     _check_version(data.get("version"), path)
     try:

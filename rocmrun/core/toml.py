@@ -1,11 +1,17 @@
-"""Plain values as TOML text. Reading is tomllib's job."""
+"""Plain values as TOML text and back; what parses it is tomllib."""
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 KeyPath = tuple[str | int, ...]
+
+# No profile and no lock goes deeper than five; dotted keys make thousands of levels that recursion cannot follow.
+_DEPTH = 32
+_TOO_DEEP = "is nested too deeply"
+_TOO_LARGE = "has an integer of more than 64 bits"
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -81,3 +87,34 @@ def _value(value: Any) -> str:
             "{ " + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + " }"
         )
     return "[" + ", ".join(map(_value, value)) + "]"
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    """Return the values of TOML *text* that a person may have written: integers of 64 bits, tables in tables to 32.
+
+    Raises:
+        ValueError: with what is wrong, to be read after a file's name.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        msg = f"is not TOML: {error}"
+        raise ValueError(msg) from error
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
+    except ValueError as error:  # Python's own, of an integer with thousands of digits
+        raise ValueError(_TOO_LARGE) from error
+    level: list[Any] = [table]
+    for _ in range(_DEPTH):
+        level = [item for value in level for item in _inside(value)]
+        if any(isinstance(item, int) and not -(2**63) <= item < 2**63 for item in level):
+            raise ValueError(_TOO_LARGE)
+    if level:
+        raise ValueError(_TOO_DEEP)
+    return table
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

@@ -4,7 +4,6 @@ import errno
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import rocmrun
 from rocmrun.core.closest import did_you_mean
 from rocmrun.core.profile_merge import ProfileFile
+from rocmrun.core.toml import load_toml
 from rocmrun.errors import ProfileInvalid, ProfileNotFound
 
 SUFFIX = ".toml"
@@ -149,20 +149,14 @@ def read_profile(file: ProfileFile) -> dict[str, Any]:
         ProfileInvalid: it cannot be read, or is not TOML.
     """
     try:
-        return tomllib.loads(_content(file.path).decode())
+        return load_toml(_content(file.path).decode())
     except OSError as error:
         raise _unreadable(file.path, error) from error
     except UnicodeDecodeError as error:
         msg = f"profile {file.path} is not TOML: byte {error.start} is not UTF-8"
         raise ProfileInvalid(msg) from error
-    except tomllib.TOMLDecodeError as error:
-        msg = f"profile {file.path} is not TOML: {error}"
-        raise ProfileInvalid(msg) from error
-    except RecursionError as error:
-        msg = f"profile {file.path} is nested too deeply"
-        raise ProfileInvalid(msg) from error
-    except ValueError as error:  # Python's own, of a number with thousands of digits
-        msg = f"profile {file.path} cannot be read: a number in it has too many digits"
+    except ValueError as error:
+        msg = f"profile {file.path} {error}"
         raise ProfileInvalid(msg) from error
 
 

@@ -109,7 +109,9 @@ def stanza(**fields: str) -> str:
 
 UNREADABLE = [
     ("version = ", "is not TOML"),
-    ("version = " + "9" * 5000, "has a number with too many digits"),
+    ("version = " + "9" * 5000, "has an integer of more than 64 bits"),
+    ("version = 0x" + "f" * 5000, "has an integer of more than 64 bits"),
+    ("version" + ".a" * 5000 + " = 1", "is nested too deeply"),
     ("version = " + "[" * 20_000, "is nested too deeply"),
     ("", "it has no version"),
     ('version = "1"', "version is '1'"),
