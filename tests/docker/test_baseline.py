@@ -1,6 +1,7 @@
 """What a container gets when the profile asks for nothing: seen from inside, and from the engine's record."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from rocmrun.core import baseline
 from tests.docker.inside import look, workspace_at
+from tests.docker.jobs import Jobs
 from tests.workspace import left_behind
 
 NOBODY = 65532
@@ -220,6 +222,17 @@ def test_the_cache_belongs_to_the_container_user_alone(launched: Launched) -> No
     state = Path(cache["Source"]).stat()
 
     assert (state.st_mode, state.st_uid, state.st_gid) == (0o40700, NOBODY, NOBODY)
+
+
+def test_under_sudo_it_is_the_one_who_typed_it(jobs: Jobs) -> None:
+    """Not root and not nobody: files that the job writes belong to a person, and so does the cache."""
+    environment = {"SUDO_UID": "1234", "SUDO_GID": "2345"}
+    if os.geteuid() != 0:
+        pytest.skip("these variables count for root alone")
+    seen = look(jobs.workspace, jobs.python, env=environment, write=[baseline.HOME])
+
+    assert (seen["uids"], seen["gids"]) == ([1234] * 3, [2345] * 3)
+    assert seen["write"] == {baseline.HOME: "ok"}
 
 
 def test_the_engine_recorded_the_same(launched: Launched) -> None:

@@ -301,6 +301,15 @@ def test_options_that_contradict_each_other(jobs: Jobs) -> None:
     assert (interactive.returncode, "error[usage]: --detach" in interactive.stderr) == (125, True)
 
 
+def test_a_bridge_is_a_network_and_not_offline(jobs: Jobs, bridge: str) -> None:
+    """An interface of its own, and no variable that says that there is none."""
+    seen = look(jobs.workspace, jobs.python, "--network", "bridge")
+
+    assert "eth0" in seen["interfaces"]
+    assert seen["resolved"] not in {"127.0.0.1", "gaierror"}
+    assert not set(baseline.OFFLINE_VARIABLES) & set(seen["env"])
+
+
 def test_a_port_is_published_where_it_says(
     engine: docker.DockerClient, jobs: Jobs, bridge: str, name: str
 ) -> None:
