@@ -38,7 +38,7 @@ def test_the_workload_has_a_terminal_and_gets_every_key(jobs: Jobs) -> None:
     ) as user:
         user.until(b"tty [True, True, True]")
         user.until(b"ready")
-        for keys in (b"a", b"\x03", b"\x1a", b"\x04", "é".encode()):
+        for keys in (b"a", b"\x03", b"\x1a", b"\x04", b"\x10", b"\x11", "é".encode()):
             user.type(keys)
             user.until(repr(keys).encode())
         user.type(b"q")
