@@ -1,6 +1,7 @@
 """What a USER that an image gives by name stands for. Pure: the files' text comes from the caller."""
 
 import re
+from collections.abc import Iterable
 
 from rocmrun.core.ids import HIGHEST_ID, is_id
 from rocmrun.errors import PlanRefused
@@ -16,6 +17,20 @@ def numeric_ids(user: str) -> tuple[int, int] | None:
     """
     match = _NUMBERS.fullmatch(user)
     return (_id(match[1], user), _id(match[2] or match[1], user)) if match else None
+
+
+def misleading_groups(groups: Iterable[int], group: str) -> tuple[str, ...]:
+    """Return a sentence for each of *groups* that the image's group file gives to another as a *name*.
+
+    An engine asked for group 992 takes a group that is called "992" first, whatever its number is.
+    """
+    wanted = {str(number) for number in groups}
+    rows = (line.split(":") for line in group.splitlines())
+    return tuple(
+        f'the image has a group named "{row[0]}" with the number {row[2]}'
+        for row in rows
+        if len(row) > 2 and row[0] in wanted and row[2] != row[0]  # noqa: PLR2004  # name, password, number
+    )
 
 
 def look_up_user(user: str, passwd: str, group: str) -> tuple[int, int]:

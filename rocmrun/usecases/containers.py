@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rocmrun.core.image_user import misleading_groups
 from rocmrun.core.inspection import weaker
 from rocmrun.core.plan import Plan
 from rocmrun.core.run import PathStat
@@ -135,6 +136,22 @@ def _is_about_swap(warning: str) -> bool:
     return any(text in warning for text in _SWAP_ONLY)
 
 
+def check_groups(engine: Engine, container: CreatedContainer, plan: Plan) -> None:
+    """Refuse an image whose group file would turn a numeric group of the plan into another group.
+
+    Raises:
+        ContainerMismatch: it names a group like a number.
+    """
+    if not plan.groups:
+        return
+    path, _ = _resolve(engine, container.container_id, "/etc/group")
+    text = (engine.read_file(container.container_id, path) or b"").decode(errors="replace")
+    found = misleading_groups(plan.groups, text)
+    if found:
+        msg = f"{plan.image.ref} names groups like numbers, which an engine looks up first; nothing was started"
+        raise ContainerMismatch(msg, details=found)
+
+
 def check_command(engine: Engine, container: CreatedContainer, plan: Plan) -> None:
     """Find the command in the created container: with an init process a missing one does not fail at start.
 
@@ -185,13 +202,18 @@ def _find(engine: Engine, container: CreatedContainer, command: str) -> PathStat
 
 
 def _follow(engine: Engine, container_id: str, path: str) -> PathStat | None:
+    """Return what *path* is in the end; None when it leads nowhere."""
+    return _resolve(engine, container_id, path)[1]
+
+
+def _resolve(engine: Engine, container_id: str, path: str) -> tuple[str, PathStat | None]:
     """Resolve the last component's symlinks; the engine resolves those on the way."""
     for _ in range(MOST_LINKS):
         stat = engine.path_stat(container_id, path)
         if stat is None or not stat.link_target:
-            return stat
+            return path, stat
         path = _join(path.rpartition("/")[0] or "/", stat.link_target)
-    return None
+    return path, None
 
 
 def _join(base: str, path: str) -> str:

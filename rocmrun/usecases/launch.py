@@ -15,7 +15,7 @@ from rocmrun.system import signals, terminal
 from rocmrun.system.cache_directories import make_cache_directory
 from rocmrun.system.caller import read_caller, values_of
 from rocmrun.system.sysfs import read_host
-from rocmrun.usecases.containers import CreatedContainer, check_command, created
+from rocmrun.usecases.containers import CreatedContainer, check_command, check_groups, created
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.foreground import Foreground
 from rocmrun.usecases.gpu_guard import gpus_reserved
@@ -213,6 +213,7 @@ def run_workload(run: Run, proof: Mapping[str, object] | None, release: Callable
     ) as container:
         if proof is not None:
             check_same_rights(proof, container)
+        check_groups(run.engine, container, plan)
         check_command(run.engine, container, plan)
         check_unchanged(run.prepared, run.engine)
         if request.detach:

@@ -42,6 +42,9 @@ from rocmrun.usecases.signatures import (
     verify_signature,
 )
 
+# What a path here says of a path of the same name on another machine: nothing.
+UNKNOWABLE = frozenset({"missing", "denied", "loop"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
@@ -154,19 +157,16 @@ def prepare(
     host = ask.host or host_for(loaded, ask.host_root, debug=ask.debug)
     facts = engine.facts() if engine else None
     volumes = volumes_of(loaded, engine)
-    image, planned = _image(ask, loaded, pin, engine, fetch=fetch, on_pull=on_pull)
     sources = paths_of(loaded, volumes)
     if ask.host:
-        # Where links lead on the other machine nobody knows here.
-        sources = {name: replace(facts, real_path=None) for name, facts in sources.items()}
-    request = PlanRequest(
+        # What lies on the other machine nobody knows here: neither what is missing nor where links lead.
+        known = {name: found for name, found in sources.items() if found.kind not in UNKNOWABLE}
+        sources = {name: replace(found, real_path=None) for name, found in known.items()}
+    asked = PlanRequest(
         name=loaded.name,
         profile=loaded.profile,
         provenance=loaded.provenance,
-        image=planned,
-        image_facts=image,
-        claims=image_claims(image, pin.facts if pin else None, planned.ref),
-        image_ids=_image_ids(loaded, engine, image),
+        image=_named(loaded, pin),
         host=host,
         engine=facts,
         caller=read_caller(),
@@ -179,6 +179,17 @@ def prepare(
         interactive=ask.interactive,
         tty=ask.tty,
         debug=ask.debug,
+    )
+    if fetch and engine and (pin is None or find_image(engine, pin) is None):
+        # What this host lacks is said before many gigabytes are fetched for nothing.
+        make_plan(asked)
+    image, planned = _image(ask, loaded, pin, engine, fetch=fetch, on_pull=on_pull)
+    request = replace(
+        asked,
+        image=planned,
+        image_facts=image,
+        claims=image_claims(image, pin.facts if pin else None, planned.ref),
+        image_ids=_image_ids(loaded, engine, image),
     )
     plan = make_plan(request)
     # A saved host is another machine than this engine's: they say nothing of each other.
@@ -204,6 +215,14 @@ def prepare(
         paths=sources,
         volumes=volumes,
     )
+
+
+def _named(loaded: LoadedProfile, pin: PinnedImage | None) -> PlannedImage:
+    """Return the image as it is asked for, before anybody has looked for it."""
+    if pin is not None:
+        return planned_image(pin, None)
+    image = loaded.profile.image
+    return PlannedImage(ref=parse_reference(image.ref or "").canonical, platform=image.platform)
 
 
 def _engine_notes(

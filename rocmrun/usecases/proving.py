@@ -15,7 +15,7 @@ from rocmrun.core.report_parser import KEPT_TAIL_LINES, ReportParser
 from rocmrun.core.voice import Voice
 from rocmrun.errors import CommandNotExecutable, CommandNotFound, ProbeFailed, UsageError
 from rocmrun.system.probe_source import read_probe_source
-from rocmrun.usecases.containers import check_command, created
+from rocmrun.usecases.containers import check_command, check_groups, created
 from rocmrun.usecases.engine_protocol import Attachment, Engine
 
 STDOUT = 1
@@ -51,6 +51,7 @@ def prove(
     command = bootstrap_command(plan.probe.python)
     request = create_request(plan, role="probe", command=command, labels=labels)
     with created(engine, plan, request, name=name, on_warning=voice.warn) as container:
+        check_groups(engine, container, plan)
         try:
             check_command(engine, container, plan)
         except (CommandNotFound, CommandNotExecutable) as error:

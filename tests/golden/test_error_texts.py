@@ -47,7 +47,6 @@ COMMAND_LINES = (
     "plan parameter",
     "plan job --set nosuch=1",
     "plan job --set nosuch",
-    "plan mounts",
     "plan policy",
     "plan fixed -e A=1",
     "plan parent",

@@ -96,13 +96,24 @@ def test_nothing_is_made(elsewhere: Path, capsys: pytest.CaptureFixture[str]) ->
     assert sorted(elsewhere.rglob("*")) == before
 
 
+def test_a_source_is_not_looked_for_on_behalf_of_another_machine(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is missing here may well be there."""
+    assert (
+        run(["plan", "job", "--offline", "--host", "host.json", "-v", "/none/x:/x", "--json"]) == 0
+    )
+
+    mounts = json.loads(capsys.readouterr().out)["plan"]["mounts"]
+    assert "/none/x" in [mount["source"] for mount in mounts]
+
+
 @pytest.mark.parametrize(
     ("options", "slug", "code"),
     [
         (["--host", "none.json"], "input", 2),
         (["--gpu", "index:7", "--host", "host.json"], "gpu-selection", 8),
         (["-v", "/:/host", "--host", "host.json"], "policy", 10),
-        (["-v", "/nonexistent/x:/host", "--host", "host.json"], "mount-source", 2),
         (["-p", "8000:8000", "--host", "host.json"], "profile-invalid", 2),
     ],
 )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocmrun.core.image_user import look_up_user, numeric_ids
+from rocmrun.core.image_user import look_up_user, misleading_groups, numeric_ids
 from rocmrun.errors import PlanRefused
 
 PASSWD = """root:x:0:0:root:/root:/bin/sh
@@ -97,3 +97,12 @@ def test_whatever_an_image_says_is_answered_or_refused(user: str, passwd: str, g
         return
     assert uid >= 0
     assert gid >= 0
+
+
+def test_a_group_that_is_named_like_a_number_is_found() -> None:
+    """The engine would give the group of that name: here root's."""
+    text = "root:x:0:\n992:x:0:\nvideo:x:44:\n44:x:44:\nbroken\n"
+
+    assert misleading_groups((44, 992), text) == (
+        'the image has a group named "992" with the number 0',
+    )

@@ -11,11 +11,12 @@ from rocmrun.usecases.containers import (
     MOST_LINKS,
     CreatedContainer,
     check_command,
+    check_groups,
     check_recorded,
     check_warnings,
     created,
 )
-from tests.builders import plan
+from tests.builders import plan, privileges
 from tests.docker_records import recorded
 from tests.fakes import FakeEngine
 
@@ -228,3 +229,17 @@ def test_an_image_without_any_command_says_how_to_name_one() -> None:
         check_command(FakeEngine(), container, JOB)
 
     assert caught.value.hint == "rocmrun launch job -- COMMAND"
+
+
+def test_a_group_that_the_image_names_like_a_number_is_refused() -> None:
+    """The engine would give the group of that name, which can be root's; also behind a link."""
+    job = plan(privileges("group:992"))
+    link = PathStat(mode=0o777, link_target="other")
+    engine = FakeEngine(files={"/etc/group": link, "/etc/other": b"992:x:0:\n"})
+    body = create_request(job, role="workload", labels={"io.rocmrun.role": "workload"})
+
+    with (
+        created(engine, job, body, name="x", on_warning=print) as container,
+        pytest.raises(ContainerMismatch, match="names groups like numbers"),
+    ):
+        check_groups(engine, container, job)
