@@ -4,12 +4,16 @@
 """
 
 import json
+import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.workspace import Environment, Rocmrun, Workspace
+
+# Whom a container runs as when nobody asks: the caller, and 65532 in the place of plain root.
+UID, GID = (65532, 65532) if os.geteuid() == 0 else (os.getuid(), os.getgid())
 
 # Kept to what every Python 3 in an image has. Attempts are reported as "ok" or by errno's name.
 LOOK = r"""

@@ -11,11 +11,10 @@ import docker
 import pytest
 
 from rocmrun.core import baseline
-from tests.docker.inside import look, workspace_at
+from tests.docker.inside import GID, UID, look, workspace_at
 from tests.docker.jobs import Jobs
 from tests.workspace import left_behind
 
-NOBODY = 65532
 MIB = 1024**2
 REGISTRY = "127.0.0.1:5055"
 
@@ -91,10 +90,10 @@ def test_no_new_privileges_and_a_seccomp_filter(launched: Launched) -> None:
 
 
 def test_runs_as_a_number_that_is_not_root(launched: Launched) -> None:
-    """Plain root becomes 65532, in every id that a process has."""
-    assert launched.seen["uids"] == [NOBODY] * 3
-    assert launched.seen["gids"] == [NOBODY] * 3
-    assert launched.seen["groups"] == [NOBODY]
+    """The caller's, or 65532 for plain root, in every id that a process has."""
+    assert launched.seen["uids"] == [UID] * 3
+    assert launched.seen["gids"] == [GID] * 3
+    assert launched.seen["groups"] == [GID]
 
 
 @pytest.mark.parametrize("folder", ["/", "/usr", "/etc"])
@@ -221,7 +220,7 @@ def test_the_cache_belongs_to_the_container_user_alone(launched: Launched) -> No
     )
     state = Path(cache["Source"]).stat()
 
-    assert (state.st_mode, state.st_uid, state.st_gid) == (0o40700, NOBODY, NOBODY)
+    assert (state.st_mode, state.st_uid, state.st_gid) == (0o40700, UID, GID)
 
 
 def test_under_sudo_it_is_the_one_who_typed_it(jobs: Jobs) -> None:
@@ -275,7 +274,7 @@ def test_the_engine_recorded_the_same(launched: Launched) -> None:
     assert {"/tmp", "/scratch"} == set(config["Tmpfs"])
     assert {"/proc/kcore", "/sys/firmware"} <= set(config["MaskedPaths"])
     assert {"/proc/sys", "/proc/sysrq-trigger"} <= set(config["ReadonlyPaths"])
-    assert f"{NOBODY}:{NOBODY}" == launched.record["Config"]["User"]
+    assert launched.record["Config"]["User"] == f"{UID}:{GID}"
 
 
 def test_it_carries_the_labels_that_clean_and_the_gpu_guard_read(launched: Launched) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from rocmrun.core.rights import unequal_rights
 from tests.docker.gpu_hosts import gpu_host, render_minors
-from tests.docker.inside import workspace_at
+from tests.docker.inside import GID, UID, workspace_at
 from tests.docker.jobs import Jobs
 from tests.docker.waiting import started, until
 from tests.hosts import FakeNode
@@ -76,8 +76,8 @@ def test_it_saw_the_rights_that_were_planned(passed: Probed) -> None:
 
     assert (user["status"], user["evidence"]["uid"], user["evidence"]["gid"]) == (
         "pass",
-        65532,
-        65532,
+        UID,
+        GID,
     )
     assert {capabilities["evidence"][name] for name in ("CapEff", "CapBnd")} == {"0" * 16}
     for name in ("no_new_privileges", "seccomp", "root_filesystem", "temporary_directory"):
