@@ -15,6 +15,7 @@ import pytest
 from docker.errors import DockerException, ImageNotFound
 
 from scripts import images, registry
+from tests.docker.gpu_hosts import forget_minors
 from tests.docker.inside import workspace_at
 from tests.docker.jobs import Jobs
 from tests.docker.registry_content import Repository
@@ -112,6 +113,13 @@ def repository(engine: docker.DockerClient, workspace: Workspace) -> Repository:
     if not registry.answers():
         _unavailable(f"no registry answers at {registry.ADDRESS}: make test starts one")
     return Repository(address=registry.ADDRESS, name=f"rocmrun-tests/{workspace.token}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_lock_files() -> Iterator[None]:
+    """GPUs that only tests have leave no lock files on the machine."""
+    yield
+    forget_minors()
 
 
 def _built(engine: docker.DockerClient, reference: str) -> str:

@@ -4,13 +4,25 @@ import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rocmrun.system import gpu_locks
 from tests.hosts import FakeGpu, FakeNode, build_host
+
+
+_used: list[int] = []
 
 
 def render_minors(count: int) -> list[int]:
     """Return minors that no other test has: the guard's lock files and labels are the whole machine's."""
     first = 1000 + secrets.randbelow(30_000) * 10
-    return [first + position for position in range(count)]
+    minors = [first + position for position in range(count)]
+    _used.extend(minors)
+    return minors
+
+
+def forget_minors() -> None:
+    """Remove the lock files of all minors that were given out: no real GPU has them."""
+    for minor in _used:
+        (gpu_locks.DIRECTORY / f"renderD{minor}.lock").unlink(missing_ok=True)
 
 
 def gpu_host(
