@@ -7,7 +7,6 @@ from pathlib import Path
 from rocmrun.system import gpu_locks
 from tests.hosts import FakeGpu, FakeNode, build_host
 
-
 _used: list[int] = []
 
 
