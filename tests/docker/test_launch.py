@@ -226,40 +226,6 @@ def test_sizes_of_memory_and_shared_memory(engine: docker.DockerClient, jobs: Jo
     assert seen["size"]["/dev/shm"] == 32 * MIB
 
 
-def test_variables_given_and_taken_from_the_caller(jobs: Jobs, tmp_path: Path) -> None:
-    """NAME takes the caller's value, which is in no plan, report or message; an unset one stays unset."""
-    report = tmp_path / "report.json"
-    secret = "hunter2-of-this-test"
-    options = ("-e", "GIVEN=a b=c", "-e", "TOKEN", "-e", "NOT_SET", "--report", str(report))
-    seen = look(jobs.workspace, jobs.python, *options, env={"TOKEN": secret})
-    planned = jobs.rocmrun("plan", jobs.python, *options[:6], "--json", env={"TOKEN": secret})
-    failed = jobs.launch(jobs.python, "-e", "TOKEN", "--", "no-such-command", env={"TOKEN": secret})
-
-    assert (seen["env"]["GIVEN"], seen["env"]["TOKEN"]) == ("a b=c", secret)
-    assert "NOT_SET" not in seen["env"]
-    assert secret not in planned.stdout + planned.stderr + report.read_text() + failed.stderr
-    assert "env-from:TOKEN" in planned.stdout
-
-
-def test_an_empty_entrypoint_clears_the_images(
-    engine: docker.DockerClient, workspace: Workspace, tiny_image: str
-) -> None:
-    """`--entrypoint ""` as docker has it; a profile's list of several words stays whole."""
-    profile = workspace.profile(
-        tiny_image, '[container]\nentrypoint = ["echo", "first"]\ncommand = ["second"]\n'
-    )
-    run = workspace.rocmrun
-    own = run("launch", profile, "--no-probe", check=True)
-    cleared = run(
-        "launch", profile, "--no-probe", "--entrypoint", "", "--", "echo", "x", check=True
-    )
-    other = run(
-        "launch", profile, "--no-probe", "--entrypoint", "basename", "--", "/a/b", check=True
-    )
-
-    assert (own.stdout, cleared.stdout, other.stdout) == ("first second\n", "x\n", "b\n")
-
-
 def test_a_policy_forbids_changes_from_the_command_line(
     workspace: Workspace, tiny_image: str
 ) -> None:
@@ -338,21 +304,3 @@ def _answer(port: int) -> bytes:
             if data := client.recv(100):
                 return data
     return b""
-
-
-def test_the_cache_is_found_again(jobs: Jobs) -> None:
-    """HOME outlives the container: what one launch writes, the next one reads."""
-    jobs.launch(jobs.tiny, "--", "sh", "-c", "echo compiled > $HOME/kernel", check=True)
-
-    assert jobs.launch(jobs.tiny, "--", "sh", "-c", "cat $HOME/kernel").stdout == "compiled\n"
-
-
-def test_a_cache_in_memory_is_not(workspace: Workspace, python_image: str) -> None:
-    """`[cache] mode = "tmpfs"`: HOME is private to the user and gone with the container."""
-    profile = workspace.profile(python_image, '[cache]\nmode = "tmpfs"\n')
-    first = look(workspace, profile, write=[baseline.HOME], run=[baseline.HOME])
-    listing = workspace.rocmrun("launch", profile, "--no-probe", "--", "ls", "-A", baseline.HOME)
-
-    assert (first["write"], first["run"]) == ({baseline.HOME: "ok"}, {baseline.HOME: "ok"})
-    assert {"nosuid", "nodev"} <= set(first["mounts"][baseline.HOME])
-    assert (listing.returncode, listing.stdout) == (0, "")
