@@ -4,8 +4,10 @@ Without an engine or an image these tests skip and say why; with ROCMRUN_REQUIRE
 `make test` and CI set it, they fail instead.
 """
 
+import fcntl
 import hashlib
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -67,6 +69,15 @@ def tiny_image(engine: docker.DockerClient) -> str:
 def compiler_image(engine: docker.DockerClient) -> str:
     """The demo image with g++ and Python's headers."""
     return _built(engine, images.COMPILER)
+
+
+@pytest.fixture(autouse=True)
+def apart_from_cleaners(request: pytest.FixtureRequest) -> Iterator[None]:
+    """`rocmrun clean` takes strays of every test away: who runs it runs while no other test here does."""
+    cleans = request.node.get_closest_marker("cleans") is not None
+    with (Path(tempfile.gettempdir()) / "rocmrun-tests.clean").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if cleans else fcntl.LOCK_SH)
+        yield
 
 
 @pytest.fixture

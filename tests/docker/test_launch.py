@@ -77,6 +77,7 @@ def test_the_profiles_command_runs_and_words_replace_it(
     assert (own.stdout, given.stdout) == ("from the profile\n", "given\n")
 
 
+@pytest.mark.cleans
 def test_detach_prints_the_name_and_leaves_it_running(
     engine: docker.DockerClient, jobs: Jobs, name: str
 ) -> None:
@@ -98,6 +99,7 @@ def test_detach_prints_the_name_and_leaves_it_running(
     assert name not in cleaned
 
 
+@pytest.mark.cleans
 def test_an_ended_detached_workload_is_cleaned(
     engine: docker.DockerClient, jobs: Jobs, name: str
 ) -> None:
@@ -111,6 +113,7 @@ def test_an_ended_detached_workload_is_cleaned(
     assert not exists(engine, name)
 
 
+@pytest.mark.cleans
 def test_keep_leaves_the_ended_container_and_its_output(
     engine: docker.DockerClient, jobs: Jobs, name: str
 ) -> None:

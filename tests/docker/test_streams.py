@@ -205,6 +205,7 @@ def _is_full(process: subprocess.Popen[bytes]) -> bool:
     return int(waiting) >= fcntl.fcntl(descriptor, fcntl.F_GETPIPE_SZ) - select.PIPE_BUF
 
 
+@pytest.mark.cleans
 def test_a_killed_rocmrun_leaves_what_clean_removes(
     engine: docker.DockerClient, jobs: Jobs
 ) -> None:

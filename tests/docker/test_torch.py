@@ -30,7 +30,8 @@ import os, torch, torch.distributed as dist
 dist.init_process_group("gloo")
 value = torch.tensor([float(dist.get_rank() + 1)] * 1000)
 dist.all_reduce(value)
-print("rank", dist.get_rank(), "of", dist.get_world_size(), "sum", value.sum().item(), flush=True)
+line = f"rank {dist.get_rank()} of {dist.get_world_size()} sum {value.sum().item()}\n"
+os.write(1, line.encode())  # at once: the other rank has the same stdout
 dist.destroy_process_group()
 """
 
