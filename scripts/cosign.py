@@ -7,10 +7,11 @@ so that it runs here too: it is taken out of the package and not installed.
 import os
 from pathlib import Path
 
+from scripts import rootfs
 from scripts.commands import SetupError, find, run, say
 
 SUITE = "trixie"
-SOURCE = f"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian {SUITE} main\n"
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 def path(build: Path) -> Path | None:
@@ -29,18 +30,23 @@ def ensure(*, build: Path, log: Path) -> None:
     if apt is None or dpkg is None:
         say("cosign: not installed, and there is no apt-get to fetch it with")
         return
-    folder = build / "cosign"
+    # A mirror of Debian holds its later releases too.
+    mirror = rootfs.mirror(rootfs.suite())
+    if mirror is None:
+        say("cosign: not installed, and this machine's apt names no mirror to fetch it from")
+        return
     say(f"cosign: fetched from Debian {SUITE}")
     try:
-        _fetch(folder, apt, dpkg, log=log)
+        _fetch(build / "cosign", apt, dpkg, mirror=mirror, log=log)
     except SetupError as error:
         say(f"cosign: {error}")
 
 
-def _fetch(folder: Path, apt: str, dpkg: str, *, log: Path) -> None:
+def _fetch(folder: Path, apt: str, dpkg: str, *, mirror: str, log: Path) -> None:
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    (folder / "sources.list").write_text(SOURCE, encoding="utf-8")
+    source = f"deb [signed-by={KEYRING}] {mirror} {SUITE} main\n"
+    (folder / "sources.list").write_text(source, encoding="utf-8")
     # Lists of its own: what this machine installs from stays as it is.
     own = [
         "-oDir::Etc::sourceparts=-",

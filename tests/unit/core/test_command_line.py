@@ -9,7 +9,7 @@ from rocmrun.errors import UsageError
 
 
 def added(options: Options) -> dict[str, Any]:
-    return adding(options, directory="/work", home="/home/me")
+    return adding(options, directory="/here", home="/home/me")
 
 
 def test_no_option_changes_nothing() -> None:
@@ -68,17 +68,17 @@ def test_ports_and_volumes_are_added() -> None:
         ("/a:/b:Z", {"type": "bind", "source": "/a", "mode": "rw", "selinux": "private"}),
         ("~/a:/b", {"type": "bind", "source": "/home/me/a", "mode": "rw"}),
         ("~:/b", {"type": "bind", "source": "/home/me", "mode": "rw"}),
-        ("a/b:/b", {"type": "bind", "source": "/work/a/b", "mode": "rw"}),
-        (".:/b", {"type": "bind", "source": "/work", "mode": "rw"}),
+        ("a/b:/b", {"type": "bind", "source": "/here/a/b", "mode": "rw"}),
+        (".:/b", {"type": "bind", "source": "/here", "mode": "rw"}),
         ("..:/b", {"type": "bind", "source": "/", "mode": "rw"}),
-        ("./x:/b:ro", {"type": "bind", "source": "/work/x", "mode": "ro"}),
+        ("./x:/b:ro", {"type": "bind", "source": "/here/x", "mode": "ro"}),
         ("data:/b", {"type": "volume", "source": "data", "mode": "rw"}),
         ("my.data-1:/b:ro", {"type": "volume", "source": "my.data-1", "mode": "ro"}),
     ],
 )
 def test_a_volume_is_written_as_for_docker(text: str, expected: dict[str, Any]) -> None:
     """rw is the default here, as docker has it; relative paths start where the caller stands."""
-    assert parse_volume(text, "/work", "/home/me") == {"target": "/b", **expected}
+    assert parse_volume(text, "/here", "/home/me") == {"target": "/b", **expected}
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,10 @@ def test_a_volume_is_written_as_for_docker(text: str, expected: dict[str, Any]) 
 )  # fmt: skip
 def test_another_form_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(UsageError, match="-v"):
-        parse_volume(text, "/work", "/home/me")
+        parse_volume(text, "/here", "/home/me")
 
 
 @pytest.mark.parametrize(("text", "home"), [("~/a:/b", None), ("~other/a:/b", "/home/me")])
 def test_a_home_that_nobody_knows_is_refused(text: str, home: str | None) -> None:
     with pytest.raises(UsageError, match="-v"):
-        parse_volume(text, "/work", home)
+        parse_volume(text, "/here", home)

@@ -144,10 +144,10 @@ def test_an_unreadable_lock_on_the_way_is_an_error(tmp_path: Path) -> None:
 )
 def test_places_follow_the_environment(environment: dict[str, str], user: str) -> None:
     """The same rules as for profiles."""
-    where = LockPlaces.of(lockfile=None, environment=environment, directory=Path("/work"))
+    where = LockPlaces.of(lockfile=None, environment=environment, directory=Path("/here"))
 
     assert Path(user) == where.user
-    assert Path("/work/rocmrun.lock") == where.project
+    assert Path("/here/rocmrun.lock") == where.project
     assert Path("/etc/rocmrun/rocmrun.lock") == where.system
 
 
