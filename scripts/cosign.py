@@ -30,13 +30,13 @@ def ensure(*, build: Path, log: Path) -> None:
     if apt is None or dpkg is None:
         say("cosign: not installed, and there is no apt-get to fetch it with")
         return
-    # A mirror of Debian holds its later releases too.
-    mirror = rootfs.mirror(rootfs.suite())
-    if mirror is None:
-        say("cosign: not installed, and this machine's apt names no mirror to fetch it from")
-        return
-    say(f"cosign: fetched from Debian {SUITE}")
     try:
+        # A mirror of Debian holds its later releases too.
+        mirror = rootfs.mirror(rootfs.suite())
+        if mirror is None:
+            say("cosign: not installed, and this machine's apt names no mirror to fetch it from")
+            return
+        say(f"cosign: fetched from Debian {SUITE}")
         _fetch(build / "cosign", apt, dpkg, mirror=mirror, log=log)
     except SetupError as error:
         say(f"cosign: {error}")
