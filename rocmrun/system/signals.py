@@ -5,7 +5,7 @@ import os
 import select
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 from rocmrun.errors import Interrupted
@@ -17,6 +17,7 @@ FORWARDED = (
 )  # fmt: skip
 
 AGAIN_SECONDS = 0.05
+LOOK_SECONDS = 0.1
 
 # What ends a run that has not reached its workload yet.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -86,6 +87,16 @@ def postponed() -> Iterator[None]:
             signal.signal(number, handler)
         if arrived:
             signal.raise_signal(arrived[0])
+
+
+def wait_until(ended: Callable[[float], object]) -> None:
+    """Call *ended* with a number of seconds until what it returns is true.
+
+    Python acts on a signal between two of its instructions. One that arrives on the way into a wait
+    without end is acted on when that wait is over: Ctrl-C would be lost.
+    """
+    while not ended(LOOK_SECONDS):
+        pass
 
 
 class SignalQueue:

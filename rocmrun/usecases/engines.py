@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 
+from rocmrun.system.signals import wait_until
 from rocmrun.usecases.engine_protocol import Engine
 
 
@@ -24,6 +25,7 @@ def connect_early() -> Callable[[], Engine]:
     """
     found: list[Engine] = []
     failed: list[BaseException] = []
+    done = threading.Event()
 
     def work() -> None:
         try:
@@ -33,12 +35,12 @@ def connect_early() -> Callable[[], Engine]:
             failed.append(error)
         else:
             found.append(engine)
+        done.set()
 
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
+    threading.Thread(target=work, daemon=True).start()
 
     def result() -> Engine:
-        thread.join()
+        wait_until(done.wait)
         if failed:
             raise failed[0]
         return found[0]

@@ -1,7 +1,7 @@
 """Ask registries or an engine what references stand for: several at once, each thing once."""
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -20,6 +20,7 @@ from rocmrun.errors import (
     RegistryUnavailable,
     RocmrunError,
 )
+from rocmrun.system.signals import wait_until
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -260,6 +261,7 @@ def ask_all(
         futures = [pool.submit(ask, item) for item in items]
         found: list[Found] = []
         failures: list[RocmrunError] = []
+        wait_until(lambda seconds: not wait(futures, seconds).not_done)
         for future in futures:
             try:
                 found.append(future.result())
