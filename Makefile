@@ -41,6 +41,10 @@ gpu: dev ## tests that need a real GPU and an engine that already runs
 check: dev lint ## format, lint, types, import rules, shell, spelling, docs; needs no engine
 	$(BIN)/pytest -q tests/docs
 
+.PHONY: probe
+probe: dev ## join the probe's parts into rocmrun/probe/gpu_probe.py
+	$(BIN)/python -m scripts.join_probe
+
 .PHONY: docs
 docs: dev ## write the generated parts of README.md and docs/ anew
 	$(BIN)/cog -r $(DOCS)
@@ -51,6 +55,7 @@ lint: dev
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m scripts.join_probe --check
 	$(BIN)/shellcheck $(SHELL_SCRIPTS)
 	$(BIN)/codespell
 

@@ -13,6 +13,8 @@ This process never imports torch. Each device is exercised by a child process th
 device, so a hang, an abort or a fault of one is that device's result and the others still run.
 """
 
+# Joined from rocmrun/probe/parts by `make probe`: edit those.
+
 from __future__ import annotations
 
 import argparse
@@ -43,93 +45,25 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Callable, Iterable
 
+
+# --- settings: What a run is told: level, accelerator, limits, and what the plan expects ---
+
 PROTOCOL_VERSION = 1
 PROBE_VERSION = "0.1.0"
-
 LEVELS = ("quick", "standard", "full")
 ACCELERATORS = ("rocm", "cuda", "cpu")
-STATUSES = ("pass", "degraded", "fail", "skipped")
-
 # Seconds that one stage of one child may take. A cold import of torch from a slow disk takes minutes.
 TIMEOUTS = {"environment": 30, "import": 240, "build": 60, "device": 120, "collectives": 90}
 DEVICE_SECONDS = {"quick": 120, "standard": 300, "full": 600}
-
 # Square matrices: a CPU needs about a second for all three formats, a GPU far less than its import.
 SIZES = {
     "cpu": {"quick": 256, "standard": 512, "full": 768},
     "gpu": {"quick": 2048, "standard": 4096, "full": 8192},
 }
-# Every kernel computes its result in tiles of 64 rows or more, so one row in 64 touches them all.
-SAMPLE_EVERY = 64
-SAMPLED_ABOVE = 1024  # rows; up to here the reference costs next to nothing
-COLLECTIVE_ELEMENTS = 1 << 20
-UNIQUE_ID_DIGITS = 16
-
-# A rough figure of the host memory that one process with a GPU runtime needs; it only sizes waves.
-MEMORY_PER_CHILD = 2 << 30
-MAX_WAVE = 16
-
-GRACE_SECONDS = 3  # between a child's own watchdog and the kill, so that its traceback arrives
-KEPT_LINES = 40
-KEPT_LINE_LENGTH = 400
-PIPE_BYTES = 1 << 20
-F_SETPIPE_SZ = 1031  # fcntl has the name only since Python 3.10
-
-CHILD_BOOTSTRAP = (
-    "import sys\n"
-    "sys.path[:]=[p for p in sys.path if p]\n"
-    "PROBE_SOURCE=sys.stdin.buffer.read()\n"
-    "exec(compile(PROBE_SOURCE,'gpu_probe.py','exec'))"
-)
-
-ERRNO_MEANINGS = {
-    errno.EACCES: "permission denied: the node's group is not among this process's groups",
-    errno.EPERM: "not permitted: the device cgroup does not allow this node",
-    errno.ENOENT: "no such node: it was not passed in",
-    errno.ENXIO: "no driver stands behind the node",
-    errno.ENODEV: "no driver stands behind the node",
-    errno.EINVAL: "the kernel refuses a compute process: a stuck GPU or a driver conflict",
-    errno.ENOMEM: "the driver has no GPU that it can use for compute",
-}
-
-CACHE_VARIABLES = (
-    "HOME",
-    "XDG_CACHE_HOME",
-    "MIOPEN_USER_DB_PATH",
-    "MIOPEN_CUSTOM_CACHE_DIR",
-    "TRITON_CACHE_DIR",
-    "TORCHINDUCTOR_CACHE_DIR",
-    "TORCH_EXTENSIONS_DIR",
-    "NUMBA_CACHE_DIR",
-    "MPLCONFIGDIR",
-    "HF_HOME",
-    "VLLM_CACHE_ROOT",
-)
-
-# format: (unit roundoff of the accumulator, epsilon of the stored result). All of torch's kernels
-# sum half formats in fp32 once reduced-precision reductions are off.
-FORMATS = {
-    "fp32": (2.0**-24, 2.0**-23),
-    "fp16": (2.0**-24, 2.0**-10),
-    "bf16": (2.0**-24, 2.0**-7),
-}
-TORCH_TYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
-CONFIDENCE = 4.0
-BOUND_SOURCE = (
-    "4*sqrt(K)*u*(|A||B|) + eps*|C|: Higham and Mary, A New Approach to Probabilistic Rounding "
-    "Error Analysis, SIAM J. Sci. Comput. 41 (2019), plus the rounding of the stored result"
-)
-
-
-class CheckFailed(Exception):
-    """What a check found wrong, in words for people."""
 
 
 class SettingsError(Exception):
     """The settings cannot be used."""
-
-
-# --- settings ------------------------------------------------------------------------------------
 
 
 def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
@@ -175,7 +109,9 @@ def stages_of(settings: dict[str, Any]) -> list[str]:
     return stages
 
 
-# --- events --------------------------------------------------------------------------------------
+# --- events: The event stream: JSON Lines for programs, lines on standard error for people ---
+
+STATUSES = ("pass", "degraded", "fail", "skipped")
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -283,7 +219,123 @@ def made_check(
     return check
 
 
-# --- child processes, seen from the controller -----------------------------------------------------
+# --- machine: What the kernel tells of this process and its container ---
+
+def signal_name(number: int) -> str:
+    """Return "SIGSEGV" for 11."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def is_visibility(name: str) -> bool:
+    """Whether an environment variable hides devices."""
+    return name.endswith("_VISIBLE_DEVICES") or name == "GPU_DEVICE_ORDINAL"
+
+
+def process_status() -> dict[str, str]:
+    """Return /proc/self/status as a mapping."""
+    lines = Path("/proc/self/status").read_text(errors="replace").splitlines()
+    return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
+
+
+def open_error(path: str) -> OSError | None:
+    """Return why *path* cannot be opened read-write, None when it can."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK))
+    except OSError as error:
+        return error
+    return None
+
+
+def errno_name(error: OSError) -> str:
+    """Return "EACCES" for 13."""
+    return errno.errorcode.get(error.errno or 0, str(error.errno))
+
+
+def try_to_create(folder: str) -> str:
+    """Return "created" when a file can be created in *folder*, else the errno's name."""
+    path = f"{folder.rstrip('/')}/.probe-{os.getpid()}"
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        os.unlink(path)  # noqa: PTH108 - os.open above made it
+    except OSError as error:
+        return errno_name(error)
+    return "created"
+
+
+def first_line(*paths: str) -> str | None:
+    """Return the first line of the first file that can be read."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            lines = Path(path).read_text(errors="replace").splitlines()
+            if lines:
+                return lines[0].strip()
+    return None
+
+
+def number(text: str | None) -> int | None:
+    """Return a limit as a number; "max", absent and unreadable are no limit."""
+    return int(text) if text is not None and text.isdigit() else None
+
+
+def cgroup_value(controller: str, name_v2: str, name_v1: str) -> str | None:
+    """Return a cgroup file's first line, from this process's own cgroup or the namespace's root."""
+    own: dict[str, str] = {}
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            own.update(dict.fromkeys(controllers.split(","), path))
+    v1 = f"/sys/fs/cgroup/{controller}"
+    return first_line(
+        f"/sys/fs/cgroup{own.get('', '/')}/{name_v2}",
+        f"/sys/fs/cgroup/{name_v2}",
+        f"{v1}{own.get(controller, '/')}/{name_v1}",
+        f"{v1}/{name_v1}",
+    )
+
+
+def memory_limit() -> int | None:
+    """Return the cgroup's memory limit in bytes; None is none."""
+    limit = number(cgroup_value("memory", "memory.max", "memory.limit_in_bytes"))
+    return None if limit is None or limit >= 1 << 62 else limit  # v1 writes "none" as a huge number
+
+
+def oom_kills() -> int:
+    """Return how often the cgroup's memory limit has killed a process."""
+    for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
+        with contextlib.suppress(OSError):
+            for line in Path(path).read_text().splitlines():
+                key, _, value = line.partition(" ")
+                if key == "oom_kill":
+                    return number(value) or 0
+    return 0
+
+
+def processor_name() -> str:
+    """Return the processor's model, or the architecture where the kernel names no model."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    return platform.machine()
+
+
+# --- processes: Child processes, seen from the controller ---
+
+GRACE_SECONDS = 3  # between a child's own watchdog and the kill, so that its traceback arrives
+KEPT_LINES = 40
+KEPT_LINE_LENGTH = 400
+PIPE_BYTES = 1 << 20
+F_SETPIPE_SZ = 1031  # fcntl has the name only since Python 3.10
+CHILD_BOOTSTRAP = (
+    "import sys\n"
+    "sys.path[:]=[p for p in sys.path if p]\n"
+    "PROBE_SOURCE=sys.stdin.buffer.read()\n"
+    "exec(compile(PROBE_SOURCE,'gpu_probe.py','exec'))"
+)
 
 
 class Outcome:
@@ -525,19 +577,6 @@ def shown_line(line: bytes) -> str:
     return line.rstrip()[:KEPT_LINE_LENGTH].decode(errors="replace")
 
 
-def signal_name(number: int) -> str:
-    """Return "SIGSEGV" for 11."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def is_visibility(name: str) -> bool:
-    """Whether an environment variable hides devices."""
-    return name.endswith("_VISIBLE_DEVICES") or name == "GPU_DEVICE_ORDINAL"
-
-
 def device_environment(accelerator: str, index: int, concurrent: int) -> dict[str, str]:
     """Return the environment of a child that may see device *index* only.
 
@@ -564,7 +603,10 @@ def device_environment(accelerator: str, index: int, concurrent: int) -> dict[st
     return environment
 
 
-# --- what a child does -----------------------------------------------------------------------------
+# --- checks: One check under way, and how a child reports it ---
+
+class CheckFailed(Exception):
+    """What a check found wrong, in words for people."""
 
 
 class Reporter:
@@ -648,34 +690,455 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def child_main(jobs: int, results: int) -> int:
-    """Do the jobs that come down the pipe, one a line, until it is closed."""
-    # Python puts the directory of its script first; for a memfd that is "/", where a directory
-    # named like a module may lie.
-    sys.path[:] = [entry for entry in sys.path if entry not in ("/", "/proc/self/fd")]
-    faulthandler.enable()
-    reporter = Reporter(results)
-    state: dict[str, Any] = {}
-    stages: dict[str, Callable[..., None]] = {
-        "environment": stage_environment,
-        "import": stage_import,
-        "build": stage_build,
-        "device": stage_device,
-        "collectives": stage_collectives,
+# --- build: What torch was built for, and how many devices it finds ---
+
+def stage_import(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
+    """Import torch. Told when it fails, and once when it does not."""
+    with reporter.check("build", "torch", quiet=not job["told"]) as check:
+        check.evidence.update(python=platform.python_version(), executable=sys.executable)
+        try:
+            torch = importlib.import_module("torch")
+        except ModuleNotFoundError as error:
+            if error.name == "torch":
+                msg = f"{sys.executable} (Python {platform.python_version()}) has no torch"
+                raise CheckFailed(msg) from error
+            raise
+        if not hasattr(torch, "__version__"):
+            msg = f"what imports as torch is not PyTorch: {getattr(torch, '__path__', torch)}"
+            raise CheckFailed(msg)
+        check.evidence.update(version=str(torch.__version__), path=str(torch.__file__))
+        state["torch"] = torch
+
+
+def stage_build(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
+    """Compare what torch was built for, and how many devices it finds, with what was promised."""
+    torch = state["torch"]
+    accelerator = job["accelerator"]
+    with reporter.check("build", "accelerator") as check:
+        versions = {
+            name: getattr(torch.version, name, None) for name in ("hip", "cuda", "git_version")
+        }
+        built_for = "rocm" if versions["hip"] else "cuda" if versions["cuda"] else "cpu"
+        check.evidence.update(versions, built_for=built_for)
+        if accelerator not in ("cpu", built_for):
+            msg = f"this is a {built_for.upper()} build of torch ({torch.__version__}), {accelerator} was promised"
+            raise CheckFailed(msg)
+    if accelerator == "cpu" or check.status == "fail":
+        return
+    with reporter.check("build", "arch_list") as check:
+        check.evidence["arch_list"] = list(torch.cuda.get_arch_list())
+    with reporter.check("build", "device_count") as check:
+        check_device_count(check, torch, job["gpus"])
+
+
+def check_device_count(check: Check, torch: Any, planned: int | None) -> None:
+    """Compare the number of devices with the plan's. torch may ask SMI, so the driver is asked too."""
+    found = torch.cuda.device_count()
+    check.evidence.update(device_count=found, planned=planned, driver_count=None)
+    try:
+        check.evidence["driver_count"] = torch._C._cuda_getDeviceCount()  # noqa: SLF001
+    except Exception as error:
+        check.evidence["driver_error"] = described(error)
+    hidden = {key: value for key, value in os.environ.items() if is_visibility(key)}
+    note = (
+        f" ({', '.join(f'{key}={value!r}' for key, value in sorted(hidden.items()))})"
+        if hidden
+        else ""
+    )
+    driver = check.evidence["driver_count"]
+    if driver is not None and driver != found:
+        msg = f"torch counts {found} devices, the driver {driver}{note}"
+        raise CheckFailed(msg)
+    if not found:
+        because = check.evidence.get("driver_error") or "torch.cuda.device_count() is 0"
+        msg = f"no device is visible: {because}{note}"
+        raise CheckFailed(msg)
+    if planned is not None and found != planned:
+        msg = f"{found} devices are visible, {planned} were passed in{note}"
+        raise CheckFailed(msg)
+
+
+# --- arithmetic: Matrix products against a float64 reference ---
+
+# Every kernel computes its result in tiles of 64 rows or more, so one row in 64 touches them all.
+SAMPLE_EVERY = 64
+SAMPLED_ABOVE = 1024  # rows; up to here the reference costs next to nothing
+# format: (unit roundoff of the accumulator, epsilon of the stored result). All of torch's kernels
+# sum half formats in fp32 once reduced-precision reductions are off.
+FORMATS = {
+    "fp32": (2.0**-24, 2.0**-23),
+    "fp16": (2.0**-24, 2.0**-10),
+    "bf16": (2.0**-24, 2.0**-7),
+}
+
+TORCH_TYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+CONFIDENCE = 4.0
+BOUND_SOURCE = (
+    "4*sqrt(K)*u*(|A||B|) + eps*|C|: Higham and Mary, A New Approach to Probabilistic Rounding "
+    "Error Analysis, SIAM J. Sci. Comput. 41 (2019), plus the rounding of the stored result"
+)
+
+
+def synchronize(torch: Any, device: str) -> None:
+    """Wait until the device has done what it was given."""
+    if device != "cpu":
+        torch.cuda.synchronize()
+
+
+def rate(amount: float, seconds: float) -> float:
+    """Return thousands of millions a second."""
+    return round(amount / max(seconds, 1e-9) / 1e9, 3)
+
+
+def check_matmul(reporter: Reporter, torch: Any, device: str, name: str, size: int) -> None:
+    """Multiply two matrices: against a float64 reference, for speed, and once more for equality.
+
+    With K the inner dimension, u the unit roundoff of the accumulator and eps the epsilon of the
+    stored format, each element must satisfy
+
+        |computed - exact| <= 4 * sqrt(K) * u * (|A| |B|) + eps * |exact|
+
+    The first term is Higham and Mary's bound for a sum of K products in any order, whose rounding
+    errors are independent with mean zero; 4 standard deviations of a worst case leave a factor of
+    hundreds over what is seen, and still tell fp32 from TF32 at these sizes. The second is the
+    rounding of the result, by nearest or by truncation. The entries are at least 1/4 in magnitude:
+    matrix units that flush subnormal numbers change nothing.
+    """
+    dtype = getattr(torch, TORCH_TYPES[name])
+    product = None
+    with reporter.check("device", f"matmul_{name}") as check:
+        left, right = (matrix(torch, size, seed).to(dtype) for seed in (1, 2))
+        there_left, there_right = left.to(device), right.to(device)
+        product = there_left @ there_right
+        synchronize(torch, device)
+        check.evidence["size"] = size
+        finite = int(torch.isfinite(product).sum().item())
+        if finite != size * size:
+            msg = f"{size * size - finite} of {size * size} results are not finite"
+            raise CheckFailed(msg)
+        compare_rows(check, torch, left, right, product, name)
+        check.evidence["gflops"] = speed(torch, there_left, there_right, device)
+    if product is None or check.status == "fail":
+        return
+    with reporter.check("device", f"repeat_{name}") as check:
+        synchronize(torch, device)
+        bits = torch.int32 if name == "fp32" else torch.int16
+        changed = int((product.view(bits) != (there_left @ there_right).view(bits)).sum().item())
+        check.evidence.update(size=size, changed=changed)
+        if changed:
+            msg = f"{changed} of {size * size} results differ between two runs on the same input"
+            raise CheckFailed(msg)
+
+
+def matrix(torch: Any, size: int, seed: int) -> Any:
+    """Return a square fp32 matrix with entries in +-[0.25, 1), the same on every machine."""
+    generator = torch.Generator()
+    generator.manual_seed(seed)
+    uniform = torch.rand(size, size, generator=generator) * 1.5 - 0.75
+    return uniform + uniform.sign() * 0.25
+
+
+def compare_rows(check: Check, torch: Any, left: Any, right: Any, product: Any, name: str) -> None:
+    """Compare a sample of whole rows, spread over all of them, with the float64 reference."""
+    size = left.shape[0]
+    step = SAMPLE_EVERY if size > SAMPLED_ABOVE else 1
+    # The odd remainder moves the sample within its tile from one tile to the next.
+    rows = torch.tensor(
+        [min(start + start // step * 7 % step, size - 1) for start in range(0, size, step)]
+    )
+    sample, other = left[rows].double(), right.double()
+    exact = sample @ other
+    unit, epsilon = FORMATS[name]
+    bound = (sample.abs() @ other.abs()) * (
+        CONFIDENCE * math.sqrt(size) * unit
+    ) + exact.abs() * epsilon
+    error = (product[rows.to(product.device)].cpu().double() - exact).abs()
+    share = error / bound
+    wrong = int((share > 1.0).sum().item())
+    worst = float(share.max().item())
+    check.evidence.update(rows=len(rows), wrong=wrong, worst_share_of_bound=worst)
+    check.evidence["largest_error"] = float(error.max().item())
+    check.threshold, check.threshold_source = 1.0, BOUND_SOURCE
+    if wrong:
+        msg = f"{wrong} of {len(rows) * size} results are wrong, the worst by {worst:.3g} times the error bound"
+        raise CheckFailed(msg)
+
+
+def speed(torch: Any, left: Any, right: Any, device: str) -> float:
+    """Return GFLOP/s over a few products: recorded, not judged."""
+    repeats = 1 if device == "cpu" else 5
+    begin = time.monotonic()
+    for _ in range(repeats):
+        torch.matmul(left, right)
+    synchronize(torch, device)
+    return rate(2 * left.shape[0] ** 3 * repeats, time.monotonic() - begin)
+
+
+# --- collectives: All devices together ---
+
+COLLECTIVE_ELEMENTS = 1 << 20
+
+
+def stage_collectives(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
+    """Take part in one all_reduce as one rank and check every value."""
+    torch = state["torch"]
+    rank, world = job["rank"], job["world"]
+    with reporter.check("collectives", "all_reduce") as check:
+        check.evidence["rank"] = rank
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(job["port"]))
+        distributed = importlib.import_module("torch.distributed")
+        if not distributed.is_available():
+            msg = "this torch was built without torch.distributed"
+            raise CheckFailed(msg)
+        reporter.send(doing="rendezvous", group="collectives")
+        distributed.init_process_group(
+            job["backend"],
+            init_method="env://",
+            rank=rank,
+            world_size=world,
+            timeout=timedelta(seconds=job["timeout"]),
+        )
+        reporter.send(doing="all_reduce", group="collectives")
+        check_all_reduce(check, torch, distributed, job)
+        reporter.send(doing="destroy_process_group", group="collectives")
+        distributed.destroy_process_group()
+
+
+def check_all_reduce(check: Check, torch: Any, distributed: Any, job: dict[str, Any]) -> None:
+    """Sum a pattern over all ranks; whole numbers this small are exact in fp32, in any order."""
+    rank, world, elements = job["rank"], job["world"], job["elements"]
+    device = "cpu" if job["accelerator"] == "cpu" else "cuda:0"
+    pattern = torch.arange(elements, dtype=torch.int32, device=device) % 251
+    expected = pattern * world + world * (world - 1) // 2
+    for label in ("first", "second"):  # the first also sets up the connections
+        values = (pattern + rank).to(torch.float32)
+        synchronize(torch, device)
+        begin = time.monotonic()
+        distributed.all_reduce(values)
+        synchronize(torch, device)
+        check.evidence[f"{label}_seconds"] = round(time.monotonic() - begin, 6)
+        wrong = int((values != expected.to(torch.float32)).sum().item())
+        check.evidence.update(elements=elements, wrong=wrong)
+        if wrong:
+            msg = f"{wrong} of {elements} sums are wrong on rank {rank}"
+            raise CheckFailed(msg)
+
+
+def judged_collective(outcomes: list[Outcome], backend: str, elements: int) -> dict[str, Any]:
+    """Return one check for all ranks; the blame goes to a rank that failed, not to those that waited."""
+    ranks = []
+    blame: list[tuple[int, str]] = []
+    order = {"died": 0, "done": 1, "timeout": 2, "stopped": 3}
+    for rank, outcome in enumerate(outcomes):
+        check = outcome.checks[0] if outcome.checks else {}
+        reason = outcome.reason or check.get("reason", "")
+        if outcome.ended != "done" and outcome.doing:
+            reason += f" (in {outcome.doing[1]})"
+        ranks.append(
+            {"rank": rank, **check.get("evidence", {}), **outcome.evidence, "reason": reason}
+        )
+        if not outcome.passed:
+            blame.append((order[outcome.ended], f"rank {rank}: {reason}"))
+    return made_check(
+        "collectives",
+        "all_reduce",
+        "fail" if blame else "pass",
+        reason=min(blame)[1] if blame else "",
+        seconds=max(outcome.seconds for outcome in outcomes),
+        evidence={"backend": backend, "world": len(outcomes), "elements": elements, "ranks": ranks},
+    )
+
+
+def free_port() -> int:
+    """Return a TCP port on loopback that was free a moment ago."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+# --- identity: Which device this is, and whether it is one that was passed in ---
+
+UNIQUE_ID_DIGITS = 16
+
+
+def check_identity(check: Check, torch: Any, job: dict[str, Any], *, on_gpu: bool) -> None:
+    """Record which device this is and, where both are known, compare with what was passed in."""
+    if not on_gpu:
+        check.evidence.update(name=processor_name(), threads=torch.get_num_threads())
+        return
+    check.evidence["visible"] = torch.cuda.device_count()
+    if check.evidence["visible"] != 1:
+        msg = f"{check.evidence['visible']} devices are visible where exactly one was named"
+        raise CheckFailed(msg)
+    seen = device_identity(torch, job["accelerator"])
+    check.evidence.update(seen)
+    architectures = list(torch.cuda.get_arch_list())
+    if seen["gfx"] is not None and architectures:
+        check.evidence["arch_in_build"] = seen["gfx"] in architectures
+    planned = job["planned"]
+    if not planned:
+        return
+    claims = [position for position, gpu in enumerate(planned) if not differences(seen, gpu)]
+    if not claims:
+        own = planned[job["index"]] if job["index"] < len(planned) else planned[0]
+        msg = f"this is none of the GPUs that were passed in: {'; '.join(differences(seen, own))}"
+        raise CheckFailed(msg)
+    check.evidence["claims"] = claims
+
+
+def device_identity(torch: Any, accelerator: str) -> dict[str, Any]:
+    """Return what torch tells of the visible device; versions without a field leave None."""
+    properties = torch.cuda.get_device_properties(0)
+    domain, bus, slot = (
+        getattr(properties, name, None) for name in ("pci_domain_id", "pci_bus_id", "pci_device_id")
+    )
+    architecture = getattr(properties, "gcnArchName", None) if accelerator == "rocm" else None
+    uuid = getattr(properties, "uuid", None)
+    return {
+        "name": properties.name,
+        "architecture": architecture,
+        "gfx": architecture.partition(":")[0] if architecture else None,
+        "total_memory_bytes": properties.total_memory,
+        "pci_address": None if bus is None else f"{domain or 0:04x}:{bus:02x}:{slot or 0:02x}",
+        "uuid": None if uuid is None else str(uuid),
+        "unique_id": decoded_unique_id(str(uuid)) if accelerator == "rocm" and uuid else None,
     }
-    with os.fdopen(jobs, "rb") as lines:
-        for line in lines:
-            job = json.loads(line)
-            # Says where it hangs, from a thread that needs no interpreter lock, and ends a child
-            # whose controller is gone.
-            faulthandler.dump_traceback_later(job["timeout"], exit=True)
-            stages[job["stage"]](job, reporter, state)
-            faulthandler.cancel_dump_traceback_later()
-            reporter.send(done=job["stage"])
-    return 0
 
 
-# --- environment -----------------------------------------------------------------------------------
+def decoded_unique_id(uuid: str) -> str | None:
+    """Return the 16 hex digits of a ROCm uuid, whose bytes are their ASCII codes; None for "XX" (no id)."""
+    try:
+        text = bytes.fromhex(uuid.replace("-", "")).decode("ascii").lower()
+        int(text, 16)
+    except ValueError:
+        return None
+    return text if len(text) == UNIQUE_ID_DIGITS else None
+
+
+def differences(seen: dict[str, Any], planned: dict[str, Any]) -> list[str]:
+    """Return where a device differs from a planned GPU. A PCI function is not compared: torch tells none."""
+    found = []
+    address = planned.get("pci_address")
+    for what, value, expected in (
+        (
+            "PCI address",
+            seen["pci_address"],
+            address.lower().partition(".")[0] if address else None,
+        ),
+        ("unique id", seen["unique_id"], planned.get("unique_id")),
+        ("gfx", seen["gfx"], planned.get("gfx")),
+    ):
+        if value is not None and expected is not None and value != expected.lower():
+            found.append(f"{what} {value}, not {expected}")
+    return found
+
+
+# --- device: One device, exercised by a process that sees no other ---
+
+def stage_device(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
+    """Exercise the one device that this process can see."""
+    torch = state["torch"]
+    on_gpu = job["accelerator"] != "cpu"
+    device = "cuda:0" if on_gpu else "cpu"
+    with reporter.check("device", "identity") as check:
+        check_identity(check, torch, job, on_gpu=on_gpu)
+    if on_gpu and check.evidence.get("visible") == 0:
+        return
+    make_exact(torch)
+    with reporter.check("device", "allocate") as check:
+        check_allocate(check, torch, device, 4 * job["size"] ** 2)
+    if job["level"] != "quick":
+        with reporter.check("device", "copy") as check:
+            check_copy(check, torch, device, 4 * job["size"] ** 2)
+    for name in FORMATS:
+        check_matmul(reporter, torch, device, name, job["size"])
+    with reporter.check("device", "peak_memory") as check:
+        check_peak_memory(check, torch, on_gpu=on_gpu)
+
+
+def make_exact(torch: Any) -> None:
+    """Ask torch for plain arithmetic: no TF32, no half-precision sums, the same result twice."""
+    torch.set_float32_matmul_precision("highest")
+    matmul = torch.backends.cuda.matmul
+    for name in (
+        "allow_fp16_reduced_precision_reduction",
+        "allow_bf16_reduced_precision_reduction",
+    ):
+        if hasattr(matmul, name):
+            setattr(matmul, name, False)
+    # Not use_deterministic_algorithms: that imports torch._inductor, which takes a second.
+    torch.set_deterministic_debug_mode("warn")
+
+
+def check_allocate(check: Check, torch: Any, device: str, size: int) -> None:
+    """Fill memory with a pattern and read it back on the device."""
+    pattern = 0xA5
+    memory = torch.full((size,), pattern, dtype=torch.uint8, device=device)
+    wrong = int((memory != pattern).sum().item())
+    check.evidence.update(bytes=size, wrong=wrong)
+    if wrong:
+        msg = f"{wrong} of {size} bytes do not hold what was written"
+        raise CheckFailed(msg)
+
+
+def check_copy(check: Check, torch: Any, device: str, size: int) -> None:
+    """Copy memory to the device and back, and compare."""
+    if device == "cpu":
+        check.skip("a cpu has no memory of its own to copy to")
+        return
+    host = torch.arange(size // 4, dtype=torch.int32)
+    begin = time.monotonic()
+    there = host.to(device)
+    synchronize(torch, device)
+    middle = time.monotonic()
+    back = there.cpu()
+    end = time.monotonic()
+    wrong = int((back != host).sum().item())
+    check.evidence.update(
+        bytes=size,
+        wrong=wrong,
+        to_device_gb_per_s=rate(size, middle - begin),
+        to_host_gb_per_s=rate(size, end - middle),
+    )
+    if wrong:
+        msg = f"{wrong} of {size // 4} values changed on the way to the device and back"
+        raise CheckFailed(msg)
+
+
+def check_peak_memory(check: Check, torch: Any, *, on_gpu: bool) -> None:
+    """Record the most memory that the stage took."""
+    check.evidence["host_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if on_gpu:
+        check.evidence["device_bytes"] = torch.cuda.max_memory_allocated()
+        free, total = torch.cuda.mem_get_info()
+        check.evidence.update(free_bytes=free, total_bytes=total)
+
+
+# --- environment: What this process may do here, compared with what was planned ---
+
+ERRNO_MEANINGS = {
+    errno.EACCES: "permission denied: the node's group is not among this process's groups",
+    errno.EPERM: "not permitted: the device cgroup does not allow this node",
+    errno.ENOENT: "no such node: it was not passed in",
+    errno.ENXIO: "no driver stands behind the node",
+    errno.ENODEV: "no driver stands behind the node",
+    errno.EINVAL: "the kernel refuses a compute process: a stuck GPU or a driver conflict",
+    errno.ENOMEM: "the driver has no GPU that it can use for compute",
+}
+
+CACHE_VARIABLES = (
+    "HOME",
+    "XDG_CACHE_HOME",
+    "MIOPEN_USER_DB_PATH",
+    "MIOPEN_CUSTOM_CACHE_DIR",
+    "TRITON_CACHE_DIR",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TORCH_EXTENSIONS_DIR",
+    "NUMBA_CACHE_DIR",
+    "MPLCONFIGDIR",
+    "HF_HOME",
+    "VLLM_CACHE_ROOT",
+)
 
 
 def stage_environment(job: dict[str, Any], reporter: Reporter, _state: dict[str, Any]) -> None:
@@ -705,12 +1168,6 @@ def stage_environment(job: dict[str, Any], reporter: Reporter, _state: dict[str,
     for path in paths:
         with reporter.check("environment", f"open:{path}") as check:
             check_open(check, path)
-
-
-def process_status() -> dict[str, str]:
-    """Return /proc/self/status as a mapping."""
-    lines = Path("/proc/self/status").read_text(errors="replace").splitlines()
-    return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
 def check_kernel(check: Check, _expect: dict[str, Any]) -> None:
@@ -886,457 +1343,55 @@ def check_open(check: Check, path: str) -> None:
         raise CheckFailed(msg)
 
 
-def open_error(path: str) -> OSError | None:
-    """Return why *path* cannot be opened read-write, None when it can."""
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK))
-    except OSError as error:
-        return error
-    return None
+# --- child: What a child does: the jobs that come down its pipe ---
 
-
-def errno_name(error: OSError) -> str:
-    """Return "EACCES" for 13."""
-    return errno.errorcode.get(error.errno or 0, str(error.errno))
-
-
-def try_to_create(folder: str) -> str:
-    """Return "created" when a file can be created in *folder*, else the errno's name."""
-    path = f"{folder.rstrip('/')}/.probe-{os.getpid()}"
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-        os.unlink(path)  # noqa: PTH108 - os.open above made it
-    except OSError as error:
-        return errno_name(error)
-    return "created"
-
-
-def first_line(*paths: str) -> str | None:
-    """Return the first line of the first file that can be read."""
-    for path in paths:
-        with contextlib.suppress(OSError):
-            lines = Path(path).read_text(errors="replace").splitlines()
-            if lines:
-                return lines[0].strip()
-    return None
-
-
-def number(text: str | None) -> int | None:
-    """Return a limit as a number; "max", absent and unreadable are no limit."""
-    return int(text) if text is not None and text.isdigit() else None
-
-
-def cgroup_value(controller: str, name_v2: str, name_v1: str) -> str | None:
-    """Return a cgroup file's first line, from this process's own cgroup or the namespace's root."""
-    own: dict[str, str] = {}
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text().splitlines():
-            _, controllers, path = line.split(":", 2)
-            own.update(dict.fromkeys(controllers.split(","), path))
-    v1 = f"/sys/fs/cgroup/{controller}"
-    return first_line(
-        f"/sys/fs/cgroup{own.get('', '/')}/{name_v2}",
-        f"/sys/fs/cgroup/{name_v2}",
-        f"{v1}{own.get(controller, '/')}/{name_v1}",
-        f"{v1}/{name_v1}",
-    )
-
-
-def memory_limit() -> int | None:
-    """Return the cgroup's memory limit in bytes; None is none."""
-    limit = number(cgroup_value("memory", "memory.max", "memory.limit_in_bytes"))
-    return None if limit is None or limit >= 1 << 62 else limit  # v1 writes "none" as a huge number
-
-
-def oom_kills() -> int:
-    """Return how often the cgroup's memory limit has killed a process."""
-    for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
-        with contextlib.suppress(OSError):
-            for line in Path(path).read_text().splitlines():
-                key, _, value = line.partition(" ")
-                if key == "oom_kill":
-                    return number(value) or 0
+def child_main(jobs: int, results: int) -> int:
+    """Do the jobs that come down the pipe, one a line, until it is closed."""
+    # Python puts the directory of its script first; for a memfd that is "/", where a directory
+    # named like a module may lie.
+    sys.path[:] = [entry for entry in sys.path if entry not in ("/", "/proc/self/fd")]
+    faulthandler.enable()
+    reporter = Reporter(results)
+    state: dict[str, Any] = {}
+    stages: dict[str, Callable[..., None]] = {
+        "environment": stage_environment,
+        "import": stage_import,
+        "build": stage_build,
+        "device": stage_device,
+        "collectives": stage_collectives,
+    }
+    with os.fdopen(jobs, "rb") as lines:
+        for line in lines:
+            job = json.loads(line)
+            # Says where it hangs, from a thread that needs no interpreter lock, and ends a child
+            # whose controller is gone.
+            faulthandler.dump_traceback_later(job["timeout"], exit=True)
+            stages[job["stage"]](job, reporter, state)
+            faulthandler.cancel_dump_traceback_later()
+            reporter.send(done=job["stage"])
     return 0
 
 
-# --- build -----------------------------------------------------------------------------------------
+# --- waves: How many children fit into memory at once ---
+
+# A rough figure of the host memory that one process with a GPU runtime needs; it only sizes waves.
+MEMORY_PER_CHILD = 2 << 30
+MAX_WAVE = 16
 
 
-def stage_import(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
-    """Import torch. Told when it fails, and once when it does not."""
-    with reporter.check("build", "torch", quiet=not job["told"]) as check:
-        check.evidence.update(python=platform.python_version(), executable=sys.executable)
-        try:
-            torch = importlib.import_module("torch")
-        except ModuleNotFoundError as error:
-            if error.name == "torch":
-                msg = f"{sys.executable} (Python {platform.python_version()}) has no torch"
-                raise CheckFailed(msg) from error
-            raise
-        if not hasattr(torch, "__version__"):
-            msg = f"what imports as torch is not PyTorch: {getattr(torch, '__path__', torch)}"
-            raise CheckFailed(msg)
-        check.evidence.update(version=str(torch.__version__), path=str(torch.__file__))
-        state["torch"] = torch
+def wave_size(count: int) -> int:
+    """Return how many children may run at once: what half of the memory here holds, at least one."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    available = [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
+    limit = memory_limit()
+    used = number(cgroup_value("memory", "memory.current", "memory.usage_in_bytes")) or 0
+    if limit is not None:
+        available.append(limit - used)
+    fits = min(available, default=MEMORY_PER_CHILD) // 2 // MEMORY_PER_CHILD
+    return max(1, min(count, MAX_WAVE, fits))
 
 
-def stage_build(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
-    """Compare what torch was built for, and how many devices it finds, with what was promised."""
-    torch = state["torch"]
-    accelerator = job["accelerator"]
-    with reporter.check("build", "accelerator") as check:
-        versions = {
-            name: getattr(torch.version, name, None) for name in ("hip", "cuda", "git_version")
-        }
-        built_for = "rocm" if versions["hip"] else "cuda" if versions["cuda"] else "cpu"
-        check.evidence.update(versions, built_for=built_for)
-        if accelerator not in ("cpu", built_for):
-            msg = f"this is a {built_for.upper()} build of torch ({torch.__version__}), {accelerator} was promised"
-            raise CheckFailed(msg)
-    if accelerator == "cpu" or check.status == "fail":
-        return
-    with reporter.check("build", "arch_list") as check:
-        check.evidence["arch_list"] = list(torch.cuda.get_arch_list())
-    with reporter.check("build", "device_count") as check:
-        check_device_count(check, torch, job["gpus"])
-
-
-def check_device_count(check: Check, torch: Any, planned: int | None) -> None:
-    """Compare the number of devices with the plan's. torch may ask SMI, so the driver is asked too."""
-    found = torch.cuda.device_count()
-    check.evidence.update(device_count=found, planned=planned, driver_count=None)
-    try:
-        check.evidence["driver_count"] = torch._C._cuda_getDeviceCount()  # noqa: SLF001
-    except Exception as error:
-        check.evidence["driver_error"] = described(error)
-    hidden = {key: value for key, value in os.environ.items() if is_visibility(key)}
-    note = (
-        f" ({', '.join(f'{key}={value!r}' for key, value in sorted(hidden.items()))})"
-        if hidden
-        else ""
-    )
-    driver = check.evidence["driver_count"]
-    if driver is not None and driver != found:
-        msg = f"torch counts {found} devices, the driver {driver}{note}"
-        raise CheckFailed(msg)
-    if not found:
-        because = check.evidence.get("driver_error") or "torch.cuda.device_count() is 0"
-        msg = f"no device is visible: {because}{note}"
-        raise CheckFailed(msg)
-    if planned is not None and found != planned:
-        msg = f"{found} devices are visible, {planned} were passed in{note}"
-        raise CheckFailed(msg)
-
-
-# --- one device ------------------------------------------------------------------------------------
-
-
-def stage_device(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
-    """Exercise the one device that this process can see."""
-    torch = state["torch"]
-    on_gpu = job["accelerator"] != "cpu"
-    device = "cuda:0" if on_gpu else "cpu"
-    with reporter.check("device", "identity") as check:
-        check_identity(check, torch, job, on_gpu=on_gpu)
-    if on_gpu and check.evidence.get("visible") == 0:
-        return
-    make_exact(torch)
-    with reporter.check("device", "allocate") as check:
-        check_allocate(check, torch, device, 4 * job["size"] ** 2)
-    if job["level"] != "quick":
-        with reporter.check("device", "copy") as check:
-            check_copy(check, torch, device, 4 * job["size"] ** 2)
-    for name in FORMATS:
-        check_matmul(reporter, torch, device, name, job["size"])
-    with reporter.check("device", "peak_memory") as check:
-        check_peak_memory(check, torch, on_gpu=on_gpu)
-
-
-def make_exact(torch: Any) -> None:
-    """Ask torch for plain arithmetic: no TF32, no half-precision sums, the same result twice."""
-    torch.set_float32_matmul_precision("highest")
-    matmul = torch.backends.cuda.matmul
-    for name in (
-        "allow_fp16_reduced_precision_reduction",
-        "allow_bf16_reduced_precision_reduction",
-    ):
-        if hasattr(matmul, name):
-            setattr(matmul, name, False)
-    # Not use_deterministic_algorithms: that imports torch._inductor, which takes a second.
-    torch.set_deterministic_debug_mode("warn")
-
-
-def check_identity(check: Check, torch: Any, job: dict[str, Any], *, on_gpu: bool) -> None:
-    """Record which device this is and, where both are known, compare with what was passed in."""
-    if not on_gpu:
-        check.evidence.update(name=processor_name(), threads=torch.get_num_threads())
-        return
-    check.evidence["visible"] = torch.cuda.device_count()
-    if check.evidence["visible"] != 1:
-        msg = f"{check.evidence['visible']} devices are visible where exactly one was named"
-        raise CheckFailed(msg)
-    seen = device_identity(torch, job["accelerator"])
-    check.evidence.update(seen)
-    architectures = list(torch.cuda.get_arch_list())
-    if seen["gfx"] is not None and architectures:
-        check.evidence["arch_in_build"] = seen["gfx"] in architectures
-    planned = job["planned"]
-    if not planned:
-        return
-    claims = [position for position, gpu in enumerate(planned) if not differences(seen, gpu)]
-    if not claims:
-        own = planned[job["index"]] if job["index"] < len(planned) else planned[0]
-        msg = f"this is none of the GPUs that were passed in: {'; '.join(differences(seen, own))}"
-        raise CheckFailed(msg)
-    check.evidence["claims"] = claims
-
-
-def processor_name() -> str:
-    """Return the processor's model, or the architecture where the kernel names no model."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                return value.strip()
-    return platform.machine()
-
-
-def device_identity(torch: Any, accelerator: str) -> dict[str, Any]:
-    """Return what torch tells of the visible device; versions without a field leave None."""
-    properties = torch.cuda.get_device_properties(0)
-    domain, bus, slot = (
-        getattr(properties, name, None) for name in ("pci_domain_id", "pci_bus_id", "pci_device_id")
-    )
-    architecture = getattr(properties, "gcnArchName", None) if accelerator == "rocm" else None
-    uuid = getattr(properties, "uuid", None)
-    return {
-        "name": properties.name,
-        "architecture": architecture,
-        "gfx": architecture.partition(":")[0] if architecture else None,
-        "total_memory_bytes": properties.total_memory,
-        "pci_address": None if bus is None else f"{domain or 0:04x}:{bus:02x}:{slot or 0:02x}",
-        "uuid": None if uuid is None else str(uuid),
-        "unique_id": decoded_unique_id(str(uuid)) if accelerator == "rocm" and uuid else None,
-    }
-
-
-def decoded_unique_id(uuid: str) -> str | None:
-    """Return the 16 hex digits of a ROCm uuid, whose bytes are their ASCII codes; None for "XX" (no id)."""
-    try:
-        text = bytes.fromhex(uuid.replace("-", "")).decode("ascii").lower()
-        int(text, 16)
-    except ValueError:
-        return None
-    return text if len(text) == UNIQUE_ID_DIGITS else None
-
-
-def differences(seen: dict[str, Any], planned: dict[str, Any]) -> list[str]:
-    """Return where a device differs from a planned GPU. A PCI function is not compared: torch tells none."""
-    found = []
-    address = planned.get("pci_address")
-    for what, value, expected in (
-        (
-            "PCI address",
-            seen["pci_address"],
-            address.lower().partition(".")[0] if address else None,
-        ),
-        ("unique id", seen["unique_id"], planned.get("unique_id")),
-        ("gfx", seen["gfx"], planned.get("gfx")),
-    ):
-        if value is not None and expected is not None and value != expected.lower():
-            found.append(f"{what} {value}, not {expected}")
-    return found
-
-
-def synchronize(torch: Any, device: str) -> None:
-    """Wait until the device has done what it was given."""
-    if device != "cpu":
-        torch.cuda.synchronize()
-
-
-def check_allocate(check: Check, torch: Any, device: str, size: int) -> None:
-    """Fill memory with a pattern and read it back on the device."""
-    pattern = 0xA5
-    memory = torch.full((size,), pattern, dtype=torch.uint8, device=device)
-    wrong = int((memory != pattern).sum().item())
-    check.evidence.update(bytes=size, wrong=wrong)
-    if wrong:
-        msg = f"{wrong} of {size} bytes do not hold what was written"
-        raise CheckFailed(msg)
-
-
-def check_copy(check: Check, torch: Any, device: str, size: int) -> None:
-    """Copy memory to the device and back, and compare."""
-    if device == "cpu":
-        check.skip("a cpu has no memory of its own to copy to")
-        return
-    host = torch.arange(size // 4, dtype=torch.int32)
-    begin = time.monotonic()
-    there = host.to(device)
-    synchronize(torch, device)
-    middle = time.monotonic()
-    back = there.cpu()
-    end = time.monotonic()
-    wrong = int((back != host).sum().item())
-    check.evidence.update(
-        bytes=size,
-        wrong=wrong,
-        to_device_gb_per_s=rate(size, middle - begin),
-        to_host_gb_per_s=rate(size, end - middle),
-    )
-    if wrong:
-        msg = f"{wrong} of {size // 4} values changed on the way to the device and back"
-        raise CheckFailed(msg)
-
-
-def rate(amount: float, seconds: float) -> float:
-    """Return thousands of millions a second."""
-    return round(amount / max(seconds, 1e-9) / 1e9, 3)
-
-
-def check_matmul(reporter: Reporter, torch: Any, device: str, name: str, size: int) -> None:
-    """Multiply two matrices: against a float64 reference, for speed, and once more for equality.
-
-    With K the inner dimension, u the unit roundoff of the accumulator and eps the epsilon of the
-    stored format, each element must satisfy
-
-        |computed - exact| <= 4 * sqrt(K) * u * (|A| |B|) + eps * |exact|
-
-    The first term is Higham and Mary's bound for a sum of K products in any order, whose rounding
-    errors are independent with mean zero; 4 standard deviations of a worst case leave a factor of
-    hundreds over what is seen, and still tell fp32 from TF32 at these sizes. The second is the
-    rounding of the result, by nearest or by truncation. The entries are at least 1/4 in magnitude:
-    matrix units that flush subnormal numbers change nothing.
-    """
-    dtype = getattr(torch, TORCH_TYPES[name])
-    product = None
-    with reporter.check("device", f"matmul_{name}") as check:
-        left, right = (matrix(torch, size, seed).to(dtype) for seed in (1, 2))
-        there_left, there_right = left.to(device), right.to(device)
-        product = there_left @ there_right
-        synchronize(torch, device)
-        check.evidence["size"] = size
-        finite = int(torch.isfinite(product).sum().item())
-        if finite != size * size:
-            msg = f"{size * size - finite} of {size * size} results are not finite"
-            raise CheckFailed(msg)
-        compare_rows(check, torch, left, right, product, name)
-        check.evidence["gflops"] = speed(torch, there_left, there_right, device)
-    if product is None or check.status == "fail":
-        return
-    with reporter.check("device", f"repeat_{name}") as check:
-        synchronize(torch, device)
-        bits = torch.int32 if name == "fp32" else torch.int16
-        changed = int((product.view(bits) != (there_left @ there_right).view(bits)).sum().item())
-        check.evidence.update(size=size, changed=changed)
-        if changed:
-            msg = f"{changed} of {size * size} results differ between two runs on the same input"
-            raise CheckFailed(msg)
-
-
-def matrix(torch: Any, size: int, seed: int) -> Any:
-    """Return a square fp32 matrix with entries in +-[0.25, 1), the same on every machine."""
-    generator = torch.Generator()
-    generator.manual_seed(seed)
-    uniform = torch.rand(size, size, generator=generator) * 1.5 - 0.75
-    return uniform + uniform.sign() * 0.25
-
-
-def compare_rows(check: Check, torch: Any, left: Any, right: Any, product: Any, name: str) -> None:
-    """Compare a sample of whole rows, spread over all of them, with the float64 reference."""
-    size = left.shape[0]
-    step = SAMPLE_EVERY if size > SAMPLED_ABOVE else 1
-    # The odd remainder moves the sample within its tile from one tile to the next.
-    rows = torch.tensor(
-        [min(start + start // step * 7 % step, size - 1) for start in range(0, size, step)]
-    )
-    sample, other = left[rows].double(), right.double()
-    exact = sample @ other
-    unit, epsilon = FORMATS[name]
-    bound = (sample.abs() @ other.abs()) * (
-        CONFIDENCE * math.sqrt(size) * unit
-    ) + exact.abs() * epsilon
-    error = (product[rows.to(product.device)].cpu().double() - exact).abs()
-    share = error / bound
-    wrong = int((share > 1.0).sum().item())
-    worst = float(share.max().item())
-    check.evidence.update(rows=len(rows), wrong=wrong, worst_share_of_bound=worst)
-    check.evidence["largest_error"] = float(error.max().item())
-    check.threshold, check.threshold_source = 1.0, BOUND_SOURCE
-    if wrong:
-        msg = f"{wrong} of {len(rows) * size} results are wrong, the worst by {worst:.3g} times the error bound"
-        raise CheckFailed(msg)
-
-
-def speed(torch: Any, left: Any, right: Any, device: str) -> float:
-    """Return GFLOP/s over a few products: recorded, not judged."""
-    repeats = 1 if device == "cpu" else 5
-    begin = time.monotonic()
-    for _ in range(repeats):
-        torch.matmul(left, right)
-    synchronize(torch, device)
-    return rate(2 * left.shape[0] ** 3 * repeats, time.monotonic() - begin)
-
-
-def check_peak_memory(check: Check, torch: Any, *, on_gpu: bool) -> None:
-    """Record the most memory that the stage took."""
-    check.evidence["host_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    if on_gpu:
-        check.evidence["device_bytes"] = torch.cuda.max_memory_allocated()
-        free, total = torch.cuda.mem_get_info()
-        check.evidence.update(free_bytes=free, total_bytes=total)
-
-
-# --- collectives -----------------------------------------------------------------------------------
-
-
-def stage_collectives(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
-    """Take part in one all_reduce as one rank and check every value."""
-    torch = state["torch"]
-    rank, world = job["rank"], job["world"]
-    with reporter.check("collectives", "all_reduce") as check:
-        check.evidence["rank"] = rank
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(job["port"]))
-        distributed = importlib.import_module("torch.distributed")
-        if not distributed.is_available():
-            msg = "this torch was built without torch.distributed"
-            raise CheckFailed(msg)
-        reporter.send(doing="rendezvous", group="collectives")
-        distributed.init_process_group(
-            job["backend"],
-            init_method="env://",
-            rank=rank,
-            world_size=world,
-            timeout=timedelta(seconds=job["timeout"]),
-        )
-        reporter.send(doing="all_reduce", group="collectives")
-        check_all_reduce(check, torch, distributed, job)
-        reporter.send(doing="destroy_process_group", group="collectives")
-        distributed.destroy_process_group()
-
-
-def check_all_reduce(check: Check, torch: Any, distributed: Any, job: dict[str, Any]) -> None:
-    """Sum a pattern over all ranks; whole numbers this small are exact in fp32, in any order."""
-    rank, world, elements = job["rank"], job["world"], job["elements"]
-    device = "cpu" if job["accelerator"] == "cpu" else "cuda:0"
-    pattern = torch.arange(elements, dtype=torch.int32, device=device) % 251
-    expected = pattern * world + world * (world - 1) // 2
-    for label in ("first", "second"):  # the first also sets up the connections
-        values = (pattern + rank).to(torch.float32)
-        synchronize(torch, device)
-        begin = time.monotonic()
-        distributed.all_reduce(values)
-        synchronize(torch, device)
-        check.evidence[f"{label}_seconds"] = round(time.monotonic() - begin, 6)
-        wrong = int((values != expected.to(torch.float32)).sum().item())
-        check.evidence.update(elements=elements, wrong=wrong)
-        if wrong:
-            msg = f"{wrong} of {elements} sums are wrong on rank {rank}"
-            raise CheckFailed(msg)
-
-
-# --- the controller --------------------------------------------------------------------------------
-
+# --- controller: The order of the stages; it never imports torch itself ---
 
 class Controller:
     """Runs the stages in order; every step of a device happens in that device's child."""
@@ -1546,52 +1601,7 @@ class Controller:
         self._events.check(judged_collective(outcomes, backend, elements))
 
 
-def judged_collective(outcomes: list[Outcome], backend: str, elements: int) -> dict[str, Any]:
-    """Return one check for all ranks; the blame goes to a rank that failed, not to those that waited."""
-    ranks = []
-    blame: list[tuple[int, str]] = []
-    order = {"died": 0, "done": 1, "timeout": 2, "stopped": 3}
-    for rank, outcome in enumerate(outcomes):
-        check = outcome.checks[0] if outcome.checks else {}
-        reason = outcome.reason or check.get("reason", "")
-        if outcome.ended != "done" and outcome.doing:
-            reason += f" (in {outcome.doing[1]})"
-        ranks.append(
-            {"rank": rank, **check.get("evidence", {}), **outcome.evidence, "reason": reason}
-        )
-        if not outcome.passed:
-            blame.append((order[outcome.ended], f"rank {rank}: {reason}"))
-    return made_check(
-        "collectives",
-        "all_reduce",
-        "fail" if blame else "pass",
-        reason=min(blame)[1] if blame else "",
-        seconds=max(outcome.seconds for outcome in outcomes),
-        evidence={"backend": backend, "world": len(outcomes), "elements": elements, "ranks": ranks},
-    )
-
-
-def free_port() -> int:
-    """Return a TCP port on loopback that was free a moment ago."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-def wave_size(count: int) -> int:
-    """Return how many children may run at once: what half of the memory here holds, at least one."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    available = [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
-    limit = memory_limit()
-    used = number(cgroup_value("memory", "memory.current", "memory.usage_in_bytes")) or 0
-    if limit is not None:
-        available.append(limit - used)
-    fits = min(available, default=MEMORY_PER_CHILD) // 2 // MEMORY_PER_CHILD
-    return max(1, min(count, MAX_WAVE, fits))
-
-
-# --- ways in ---------------------------------------------------------------------------------------
-
+# --- entry: what starts it ---
 
 def probe(given: dict[str, Any], source: bytes) -> int:
     """Run the probe and return its exit code: 0 pass or degraded, 1 fail, 2 settings, 3 its own fault."""

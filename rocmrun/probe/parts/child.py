@@ -1,0 +1,42 @@
+"""What a child does: the jobs that come down its pipe."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import sys
+from typing import Any, Callable
+
+from rocmrun.probe.parts.build import stage_build, stage_import
+from rocmrun.probe.parts.checks import Reporter
+from rocmrun.probe.parts.collectives import stage_collectives
+from rocmrun.probe.parts.device import stage_device
+from rocmrun.probe.parts.environment import stage_environment
+
+
+def child_main(jobs: int, results: int) -> int:
+    """Do the jobs that come down the pipe, one a line, until it is closed."""
+    # Python puts the directory of its script first; for a memfd that is "/", where a directory
+    # named like a module may lie.
+    sys.path[:] = [entry for entry in sys.path if entry not in ("/", "/proc/self/fd")]
+    faulthandler.enable()
+    reporter = Reporter(results)
+    state: dict[str, Any] = {}
+    stages: dict[str, Callable[..., None]] = {
+        "environment": stage_environment,
+        "import": stage_import,
+        "build": stage_build,
+        "device": stage_device,
+        "collectives": stage_collectives,
+    }
+    with os.fdopen(jobs, "rb") as lines:
+        for line in lines:
+            job = json.loads(line)
+            # Says where it hangs, from a thread that needs no interpreter lock, and ends a child
+            # whose controller is gone.
+            faulthandler.dump_traceback_later(job["timeout"], exit=True)
+            stages[job["stage"]](job, reporter, state)
+            faulthandler.cancel_dump_traceback_later()
+            reporter.send(done=job["stage"])
+    return 0

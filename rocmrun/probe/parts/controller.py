@@ -1,0 +1,223 @@
+"""The order of the stages; it never imports torch itself."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from rocmrun.probe.parts.collectives import COLLECTIVE_ELEMENTS, free_port, judged_collective
+from rocmrun.probe.parts.events import Events, made_check
+from rocmrun.probe.parts.processes import Child, Outcome, device_environment
+from rocmrun.probe.parts.settings import stages_of
+from rocmrun.probe.parts.waves import wave_size
+
+
+class Controller:
+    """Runs the stages in order; every step of a device happens in that device's child."""
+
+    def __init__(self, settings: dict[str, Any], source: bytes, events: Events) -> None:
+        self._settings = settings
+        self._source = source
+        self._events = events
+        self._end = time.monotonic() + settings["timeout_seconds"]
+        self._children: list[Child] = []
+        self._accelerator = settings["accelerator"]
+        self._planned = settings["expect"].get("gpus") or None
+        self._found = 0  # devices that torch counts
+        self._claims: list[list[int]] = []  # for each device, the planned GPUs that it can be
+
+    def run(self) -> None:
+        """Run every stage of the level."""
+        try:
+            self._environment()
+            if self._accelerator == "cpu":
+                self._cpu()
+            else:
+                self._gpus()
+        finally:
+            for child in self._children:
+                child.dismiss()
+            for child in self._children:
+                child.close()
+
+    def kill(self) -> None:
+        """End every child at once."""
+        for child in self._children:
+            child.kill()
+
+    def _child(self, label: str, environment: dict[str, str]) -> Child:
+        child = Child(label, self._source, environment)
+        self._children.append(child)
+        return child
+
+    def _close(self, child: Child) -> None:
+        self._children.remove(child)
+        child.close()
+
+    def _timeout(self, stage: str) -> float:
+        """Return a stage's limit, less where the whole probe has less time left."""
+        left = self._end - time.monotonic()
+        return float(max(1.0, min(self._settings["timeouts"][stage], left)))
+
+    def _job(self, stage: str, **fields: Any) -> dict[str, Any]:
+        shared = {key: self._settings[key] for key in ("accelerator", "level", "size", "expect")}
+        return {"stage": stage, **shared, **fields}
+
+    def _do(self, child: Child, stage: str, device: Any = None, **fields: Any) -> bool:
+        """Run one stage in a child and report it; return whether the next one makes sense."""
+        child.begin(self._job(stage, **fields), self._timeout(stage))
+        return self._collect(child, stage, device)
+
+    def _collect(self, child: Child, stage: str, device: Any = None) -> bool:
+        outcome = child.wait(lambda check: self._events.check({**check, "device": device}))
+        self._claims += [
+            c["evidence"]["claims"] for c in outcome.checks if "claims" in c["evidence"]
+        ]
+        if outcome.ended != "done":
+            groups = {"import": ("build", "torch"), "collectives": ("collectives", "all_reduce")}
+            group, name = outcome.doing or groups.get(stage, (stage, stage))
+            self._events.fail(
+                group,
+                name,
+                f"{outcome.reason} (in {name})",
+                device=device,
+                seconds=outcome.seconds,
+                evidence=outcome.evidence,
+            )
+        return outcome.passed
+
+    def _environment(self) -> None:
+        child = self._child("environment", dict(os.environ))
+        self._do(child, "environment")
+        self._close(child)
+
+    def _cpu(self) -> None:
+        """One child for the build and the device, so that torch is imported once."""
+        child = self._child("cpu", {**os.environ, "GLOO_SOCKET_IFNAME": "lo"})
+        passed = (
+            self._do(child, "import", told=True)
+            and self._do(child, "build", gpus=None)
+            and self._do(child, "device", "cpu")
+        )
+        if "collectives" not in stages_of(self._settings):
+            return
+        if not passed:
+            self._skip("collectives", "all_reduce", "the cpu failed on its own")
+            return
+        other = self._child("cpu rank 1", {**os.environ, "GLOO_SOCKET_IFNAME": "lo"})
+        if self._do(other, "import", told=False):
+            self._collectives([child, other], "gloo")
+
+    def _gpus(self) -> None:
+        """Import torch in one child that sees all GPUs and, at the same time, in one for each of them."""
+        build = self._child("build", dict(os.environ))
+        build.begin(self._job("import", told=True), self._timeout("import"))
+        count = len(self._planned) if self._planned else None
+        wave = wave_size(count or 1)
+        first = [self._start(index, wave) for index in range(min(count or 0, wave))]
+        usable = self._collect(build, "import") and self._build(build, count)
+        if count is None:
+            count = self._found
+        self._close(build)
+        if not usable:
+            self.kill()
+            for index in range(count):
+                self._skip(
+                    "device", "device", "torch is not usable here: see the build checks", index
+                )
+            return
+        if not first:
+            wave = wave_size(count)
+            first = [self._start(index, wave) for index in range(min(count, wave))]
+        self._exercise(first, count, wave)
+
+    def _build(self, build: Child, planned: int | None) -> bool:
+        """Report the build; a device count that is off still leaves devices to exercise."""
+        build.begin(self._job("build", gpus=planned), self._timeout("build"))
+        right_build = False
+
+        def report(check: dict[str, Any]) -> None:
+            nonlocal right_build
+            self._events.check(check)
+            self._found = check["evidence"].get("device_count") or self._found
+            right_build = right_build or (check["name"], check["status"]) == ("accelerator", "pass")
+
+        outcome = build.wait(report)
+        if outcome.ended != "done":
+            self._events.fail("build", "build", outcome.reason, evidence=outcome.evidence)
+        return right_build
+
+    def _start(self, index: int, wave: int) -> Child:
+        environment = device_environment(self._accelerator, index, wave)
+        child = self._child(f"device {index}", environment)
+        child.begin(self._job("import", told=False), self._timeout("import"))
+        return child
+
+    def _exercise(self, first: list[Child], count: int, wave: int) -> None:
+        """Exercise all devices, as many at a time as fit into memory, then let them work together."""
+        passed: list[bool] = []
+        children = first
+        for begin in range(0, count, wave):
+            if begin:
+                for child in children:
+                    self._close(child)
+                children = [
+                    self._start(index, wave) for index in range(begin, min(begin + wave, count))
+                ]
+            with ThreadPoolExecutor(len(children)) as pool:
+                passed += pool.map(self._device, children, range(begin, begin + len(children)))
+        self._distinct()
+        self._together(children, passed, wave)
+
+    def _device(self, child: Child, index: int) -> bool:
+        if not self._collect(child, "import", index):
+            return False
+        return self._do(child, "device", index, index=index, planned=self._planned)
+
+    def _distinct(self) -> None:
+        """Fail when two devices say that they are one; partitions of one GPU may say the same."""
+        for claims in {tuple(claims) for claims in self._claims}:
+            same = sum(tuple(other) == claims for other in self._claims)
+            if same > len(claims):
+                reason = (
+                    f"{same} devices say that they are the same GPU: two indices reach one device"
+                )
+                self._events.fail("device", "distinct", reason, evidence={"claims": self._claims})
+
+    def _together(self, children: list[Child], passed: list[bool], wave: int) -> None:
+        count = len(passed)
+        failed = [str(index) for index, good in enumerate(passed) if not good]
+        if count <= 1:
+            self._skip("collectives", "all_reduce", "there is only one device")
+        elif failed:
+            self._skip("collectives", "all_reduce", f"device {', '.join(failed)} failed on its own")
+        elif count > wave:
+            reason = f"{count} ranks at a time do not fit into memory, {wave} do"
+            self._skip("collectives", "all_reduce", reason)
+        else:
+            self._collectives(children, "nccl")
+
+    def _skip(self, group: str, name: str, reason: str, device: Any = None) -> None:
+        self._events.check(made_check(group, name, "skipped", reason=reason, device=device))
+
+    def _collectives(self, children: list[Child], backend: str) -> None:
+        """Let all children reduce together; the first that fails frees the others of their wait."""
+        stop = threading.Event()
+        port = free_port()
+        elements = min(COLLECTIVE_ELEMENTS, self._settings["size"] ** 2)
+        timeout = self._timeout("collectives")
+
+        def take_part(rank: int, child: Child) -> Outcome:
+            fields = {"rank": rank, "world": len(children), "port": port, "backend": backend}
+            job = self._job("collectives", elements=elements, **fields)
+            outcome = child.run(job, timeout, lambda _check: None, stop)
+            if not outcome.passed:
+                stop.set()
+            return outcome
+
+        with ThreadPoolExecutor(len(children)) as pool:
+            outcomes = list(pool.map(take_part, range(len(children)), children))
+        self._events.check(judged_collective(outcomes, backend, elements))

@@ -1,0 +1,138 @@
+"""Prove, from inside a container or on bare metal, that every accelerator here computes right.
+
+Stand-alone: Python 3.9 or newer, the standard library and torch. Nothing here may import more.
+
+By hand:        python3 gpu_probe.py --help
+In a container: the source and one line of settings arrive on standard input, so nothing is mounted.
+
+Standard output carries JSON Lines, one object an event: `start`, then one `check` for each thing
+that was tried, then `end`. Everything meant for people goes to standard error.
+
+This process never imports torch. Each device is exercised by a child process that sees only that
+device, so a hang, an abort or a fault of one is that device's result and the others still run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, Iterable
+
+from rocmrun.probe.parts.checks import described
+from rocmrun.probe.parts.child import child_main
+from rocmrun.probe.parts.controller import Controller
+from rocmrun.probe.parts.events import Events, say
+from rocmrun.probe.parts.machine import signal_name
+from rocmrun.probe.parts.settings import (
+    ACCELERATORS,
+    LEVELS,
+    PROBE_VERSION,
+    SettingsError,
+    complete_settings,
+    stages_of,
+)
+
+
+def probe(given: dict[str, Any], source: bytes) -> int:
+    """Run the probe and return its exit code: 0 pass or degraded, 1 fail, 2 settings, 3 its own fault."""
+    events = Events()
+    try:
+        settings = complete_settings(given)
+        controller = Controller(settings, source, events)
+        end_on_signals(controller, events)
+        events.emit(
+            "start",
+            probe_version=PROBE_VERSION,
+            level=settings["level"],
+            accelerator=settings["accelerator"],
+            stages=stages_of(settings),
+            python=platform.python_version(),
+            pid=os.getpid(),
+        )
+        controller.run()
+        return 0 if events.end() in ("pass", "degraded") else 1
+    except SettingsError as error:
+        events.end(f"settings: {error}")
+        return 2
+    except BrokenPipeError:
+        say("nobody reads the report")
+    except Exception as error:
+        say(traceback.format_exc())
+        with contextlib.suppress(OSError):
+            events.end(f"the probe itself failed: {described(error)}")
+    return 3
+
+
+def end_on_signals(controller: Controller, events: Events) -> None:
+    """Make SIGTERM, SIGINT and SIGHUP end all children and close the report."""
+
+    def end(number: int, _frame: Any) -> None:
+        with contextlib.suppress(OSError):
+            events.end(f"ended by {signal_name(number)}")
+        controller.kill()
+        os._exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, end)
+
+
+def parse_arguments(arguments: Iterable[str]) -> dict[str, Any]:
+    """Return the settings of a run by hand."""
+    parser = argparse.ArgumentParser(
+        prog="gpu_probe.py",
+        description="Prove that every GPU here computes right. JSON Lines on stdout, progress on stderr.",
+        epilog="example: python3 gpu_probe.py --accelerator rocm --level standard > report.jsonl",
+    )
+    parser.add_argument("--level", choices=LEVELS, default="quick", help="how much to try")
+    parser.add_argument(
+        "--accelerator",
+        choices=ACCELERATORS,
+        default="rocm",
+        help="what must be found (default: rocm)",
+    )
+    parser.add_argument(
+        "--expect-json",
+        type=json.loads,
+        default={},
+        metavar="JSON",
+        help='what the environment should be: {"uid": 1000, "gpus": [{"gfx": "gfx942"}]}',
+    )
+    parser.add_argument("--size", type=int, help="rows of the square matrices (default: by level)")
+    parser.add_argument(
+        "--timeout", type=float, default=600, help="seconds for all of it (default: 600)"
+    )
+    given = parser.parse_args(list(arguments))
+    return {
+        "level": given.level,
+        "accelerator": given.accelerator,
+        "size": given.size,
+        "timeout_seconds": given.timeout,
+        "expect": given.expect_json,
+    }
+
+
+def main(arguments: list[str], source: bytes | None, settings: bytes | None) -> int:
+    """Start as a child, from standard input, or by hand."""
+    if source is None:
+        source = Path(__file__).read_bytes()
+    if arguments[:1] == ["--child"]:
+        return child_main(int(arguments[1]), int(arguments[2]))
+    if settings is None:
+        return probe(parse_arguments(arguments), source)
+    try:
+        given = json.loads(settings)
+    except ValueError:
+        given = {"v": "unreadable"}
+    return probe(given, source)
+
+
+if __name__ == "__main__":
+    # The bootstrap on the command line leaves these two beside us; by hand they are absent.
+    sys.exit(main(sys.argv[1:], globals().get("PROBE_SOURCE"), globals().get("PROBE_SETTINGS")))

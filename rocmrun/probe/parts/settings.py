@@ -1,0 +1,65 @@
+"""What a run is told: level, accelerator, limits, and what the plan expects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PROTOCOL_VERSION = 1
+PROBE_VERSION = "0.1.0"
+LEVELS = ("quick", "standard", "full")
+ACCELERATORS = ("rocm", "cuda", "cpu")
+# Seconds that one stage of one child may take. A cold import of torch from a slow disk takes minutes.
+TIMEOUTS = {"environment": 30, "import": 240, "build": 60, "device": 120, "collectives": 90}
+DEVICE_SECONDS = {"quick": 120, "standard": 300, "full": 600}
+# Square matrices: a CPU needs about a second for all three formats, a GPU far less than its import.
+SIZES = {
+    "cpu": {"quick": 256, "standard": 512, "full": 768},
+    "gpu": {"quick": 2048, "standard": 4096, "full": 8192},
+}
+
+
+class SettingsError(Exception):
+    """The settings cannot be used."""
+
+
+def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Return *given* with every default filled in.
+
+    Raises:
+        SettingsError: a value is not one that this probe knows.
+    """
+    settings = {
+        "level": "quick",
+        "accelerator": "rocm",
+        "runtime": "torch",
+        "timeout_seconds": 600,
+        "size": None,
+        "timeouts": {},
+        "expect": {},
+        **{key: value for key, value in given.items() if value is not None},
+    }
+    for key, known in (
+        ("level", LEVELS),
+        ("accelerator", ACCELERATORS),
+        ("runtime", ("torch",)),
+        ("v", (PROTOCOL_VERSION,)),
+    ):
+        if settings.get(key, known[0]) not in known:
+            msg = f"{key} is {settings[key]!r}, this probe knows {', '.join(map(str, known))}"
+            raise SettingsError(msg)
+    kind = "cpu" if settings["accelerator"] == "cpu" else "gpu"
+    settings["size"] = settings["size"] or SIZES[kind][settings["level"]]
+    settings["timeouts"] = {
+        **TIMEOUTS,
+        "device": DEVICE_SECONDS[settings["level"]],
+        **settings["timeouts"],
+    }
+    return settings
+
+
+def stages_of(settings: dict[str, Any]) -> list[str]:
+    """Return the stages that a level runs: what it does not name, it does not prove."""
+    stages = ["environment", "build", "device"]
+    if settings["accelerator"] != "cpu" or settings["level"] != "quick":
+        stages.append("collectives")
+    return stages

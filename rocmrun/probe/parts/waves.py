@@ -1,0 +1,23 @@
+"""How many children fit into memory at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rocmrun.probe.parts.machine import cgroup_value, memory_limit, number
+
+# A rough figure of the host memory that one process with a GPU runtime needs; it only sizes waves.
+MEMORY_PER_CHILD = 2 << 30
+MAX_WAVE = 16
+
+
+def wave_size(count: int) -> int:
+    """Return how many children may run at once: what half of the memory here holds, at least one."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    available = [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
+    limit = memory_limit()
+    used = number(cgroup_value("memory", "memory.current", "memory.usage_in_bytes")) or 0
+    if limit is not None:
+        available.append(limit - used)
+    fits = min(available, default=MEMORY_PER_CHILD) // 2 // MEMORY_PER_CHILD
+    return max(1, min(count, MAX_WAVE, fits))
