@@ -135,6 +135,7 @@ def _node_access(device: PlannedDevice, node: DeviceNode | None, identity: Ident
         return NodeAccess(
             path=device.path, owner="", mode="", errno="ENOENT", sentence="there is no such node"
         )
+    node = device.inside(node)
     errno, sentence = _judged(device, node, identity)
     return NodeAccess(
         path=node.path,

@@ -19,11 +19,19 @@ RENDER, CARD = "/dev/dri/renderD", "/dev/dri/card"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CdiNode:
-    """A device node that a specification adds."""
+    """A device node that a specification adds.
+
+    Attributes:
+        mode: Permission bits that the engine gives its node, whatever the host's has. What a
+            specification leaves out is 0666 and root's (seen with Docker 28.5.2).
+    """
 
     path: str
     host_path: str
     permissions: str
+    mode: int = 0o666
+    uid: int = 0
+    gid: int = 0
     major: int | None = None
     minor: int | None = None
 
@@ -86,6 +94,9 @@ def _node(entry: Mapping[str, Any]) -> CdiNode:
         host_path=str(entry.get("hostPath") or path),
         # What an engine gives where the specification says nothing (CDI 0.6.0, deviceNodes).
         permissions="".join(letter for letter in "rwm" if letter in (entry.get("permissions") or "rwm")),
+        mode=int(entry.get("fileMode") or 0o666) & 0o777,
+        uid=int(entry.get("uid") or 0),
+        gid=int(entry.get("gid") or 0),
         major=entry.get("major"),
         minor=entry.get("minor"),
     )  # fmt: skip

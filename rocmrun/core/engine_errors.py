@@ -30,7 +30,7 @@ _CONTAINER_ERRORS: tuple[tuple[str, type[RocmrunError], str | None], ...] = (
      DevicesMissing, "rocmrun host"),
     (r"exec: .*docker-init.*no such file", MountSourceInvalid,
      "a mount hides the directory where the engine puts its init program: mount below another path"),
-    (r"executable file not found|no such file or directory.*exec|exec.*no such file", CommandNotFound, None),
+    (r"executable file not found|no such file or directory.*\bexec\b|\bexec(:| failed| [\"/]).*no such file", CommandNotFound, None),
     (r"exec.*permission denied", CommandNotExecutable, None),
     (r"no space left on device", OutOfDisk, "free some space (docker system df shows what takes it)"),
     (r"error setting rlimit|setrlimit|rlimits?\b.*not permitted", HostNotReady,

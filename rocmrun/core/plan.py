@@ -5,6 +5,8 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from rocmrun.core.host import DeviceNode
+
 Role = Literal["workload", "probe"]
 
 
@@ -48,12 +50,21 @@ class PlannedDevice:
     Attributes:
         permissions: "r", "rw" or "rwm".
         cdi: The CDI device that brings it, "amd.com/gpu=0"; "" for a node passed by itself.
+        owner: Mode, uid and gid that the CDI specification gives it; None where it has the host's.
     """
 
     path: str
     host_path: str
     permissions: str = "rw"
     cdi: str = ""
+    owner: tuple[int, int, int] | None = None
+
+    def inside(self, node: DeviceNode) -> DeviceNode:
+        """Return *node*, the host's, as the container's own: the engine copies no ACL."""
+        if self.owner is None:
+            return node
+        mode, uid, gid = self.owner
+        return replace(node, mode=mode, uid=uid, gid=gid, acl=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -38,7 +38,7 @@ def plan_cdi(
                     f"device:{node.path}:{node.permissions}", _reason(node), f"cdi {device.name}"
                 )
     hosts = {node.path: node for node in _host_nodes(draft, gpus)}
-    opened = tuple(hosts[path] for path in sorted(planned) if path in hosts)
+    opened = tuple(planned[path].inside(hosts[path]) for path in sorted(planned) if path in hosts)
     return tuple(planned[path] for path in sorted(planned)), opened
 
 
@@ -76,7 +76,11 @@ def _check_device(draft: Draft, device: CdiDevice) -> None:
 
 def _planned(device: CdiDevice, node: CdiNode) -> PlannedDevice:
     return PlannedDevice(
-        path=node.path, host_path=node.host_path, permissions=node.permissions, cdi=device.name
+        path=node.path,
+        host_path=node.host_path,
+        permissions=node.permissions,
+        cdi=device.name,
+        owner=(node.mode, node.uid, node.gid),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from rocmrun.core.cdi import REFRESH
 from rocmrun.core.draft import Draft
 from rocmrun.core.host import DeviceNode, Gpu
 from rocmrun.core.plan import PlannedDevice, PlannedGpu
@@ -19,7 +20,9 @@ from rocmrun.errors import (
 )
 
 NOT_MAPPED = 65534
-UDEV_RULE = 'KERNEL=="kfd", GROUP="render", MODE="0660"'
+UDEV_HINT = (
+    'add a udev rule, then run `sudo udevadm trigger`: KERNEL=="kfd", GROUP="render", MODE="0660"'
+)
 
 
 def choose_gpus(draft: Draft) -> tuple[Gpu, ...]:
@@ -169,36 +172,32 @@ def plan_groups(draft: Draft, nodes: Iterable[DeviceNode], uid: int) -> tuple[in
         DevicePermission: no group can open a node.
         EngineUnsuitable: this engine maps groups to others than the host's.
     """
+    by_cdi = draft.request.profile.gpus.inject == "cdi"
+    where, hint = ("", REFRESH) if by_cdi else (" on this host", UDEV_HINT)
     users: dict[int, list[str]] = defaultdict(list)
     for node in nodes:
         if node.world_writable:
             draft.note(
-                f"{node.path} is open to everybody on this host (mode {node.mode:04o}): no group is needed"
+                f"{node.path} is open to everybody{where} (mode {node.mode:04o}): no group is needed"
             )
         elif node.uid == uid and node.owner_writable:
             continue
         else:
-            users[_group_of(node)].append(node.path)
+            users[_group_of(node, hint)].append(node.path)
     if users:
         _refuse_mapped_groups(draft, users)
     for gid, paths in sorted(users.items()):
-        draft.grant(f"group:{gid}", f"owns {', '.join(paths)} on this host", "devices")
+        draft.grant(f"group:{gid}", f"owns {', '.join(paths)}{where}", "devices")
     return tuple(sorted(users))
 
 
-def _group_of(node: DeviceNode) -> int:
+def _group_of(node: DeviceNode, hint: str) -> int:
     if not node.group_writable:
         msg = f"{node.path} is {node.mode:04o} and owned by {node.uid}:{node.gid}: no group can open it"
-        raise DevicePermission(
-            msg,
-            hint=f"add a udev rule, then run `sudo udevadm trigger`: {UDEV_RULE}",
-        )
+        raise DevicePermission(msg, hint=hint)
     if node.gid == 0:
         msg = f"{node.path} belongs to group root (mode {node.mode:04o}): group 0 is not given to a container"
-        raise DevicePermission(
-            msg,
-            hint=f"add a udev rule, then run `sudo udevadm trigger`: {UDEV_RULE}",
-        )
+        raise DevicePermission(msg, hint=hint)
     if node.gid == NOT_MAPPED:
         msg = f"{node.path} belongs to group {NOT_MAPPED} (nogroup): its owner is not mapped here, so that no number stands for it"
         raise DevicePermission(

@@ -16,7 +16,14 @@ from rocmrun.core.inspection import weaker
 from rocmrun.core.plan import Plan
 from rocmrun.core.probe_protocol import expectation
 from rocmrun.core.ungranted import ungranted
-from rocmrun.errors import CdiStale, EngineUnsuitable, PlanRefused, RocmrunError, UsageError
+from rocmrun.errors import (
+    CdiStale,
+    DevicePermission,
+    EngineUnsuitable,
+    PlanRefused,
+    RocmrunError,
+    UsageError,
+)
 from tests.builders import ENGINE, KFD_GROUP, RENDER_GROUP, gpu, granted, host, node, plan
 
 SOURCE = "/etc/cdi/amd.json"
@@ -39,7 +46,13 @@ def machine(count: int = 2, **changes: Any) -> HostFacts:
 
 
 def device_node(path: str, major: int, minor: int) -> dict[str, Any]:
-    return {"path": path, "hostPath": path, "type": "c", "major": major, "minor": minor, "permissions": "rwm"}  # fmt: skip
+    """A node as amd-ctk writes it: with the host's owner and mode."""
+    owners = {"kfd": KFD_GROUP, "card": 39}
+    gid = next((gid for word, gid in owners.items() if word in path), RENDER_GROUP)
+    return {
+        "path": path, "hostPath": path, "type": "c", "major": major, "minor": minor,
+        "permissions": "rwm", "fileMode": 0o20660, "uid": 0, "gid": gid,
+    }  # fmt: skip
 
 
 KFD = device_node("/dev/kfd", 510, 0)
@@ -119,6 +132,35 @@ def test_groups_are_those_of_the_nodes_that_rocm_opens() -> None:
     assert groups == [f"group:{KFD_GROUP}", f"group:{RENDER_GROUP}"]
     assert forecast == {"/dev/dri/card1": "EACCES", "/dev/dri/renderD128": "0", "/dev/kfd": "0"}
     assert expectation(made)["devices"] == ["/dev/dri/renderD128", "/dev/kfd"]
+
+
+def owned(**changes: Any) -> str:
+    """The specification with other owners: None leaves the key out."""
+    nodes = json.loads(SWAPPED)
+    for node_entry in (n for d in nodes["devices"] for n in d["containerEdits"]["deviceNodes"]):
+        node_entry.update(changes)
+        for key in [key for key, value in changes.items() if value is None]:
+            del node_entry[key]
+    return json.dumps(nodes)
+
+
+def test_a_node_has_the_mode_that_the_specification_gives_it() -> None:
+    """What is left out is 0666 and root's: every user opens such a node, the card node too."""
+    made = planned(owned(fileMode=None, uid=None, gid=None))
+    forecast = forecast_access(made, machine(), CDI_ENGINE, {}, caller_uid=0)
+
+    assert made.groups == ()
+    assert {node.errno for node in forecast.nodes} == {"0"}
+    assert {node.mode for node in forecast.nodes} == {"0666"}
+    assert "/dev/kfd is open to everybody (mode 0666): no group is needed" in made.notes
+
+
+def test_nodes_that_only_root_may_open_are_refused() -> None:
+    """A mode without an owner."""
+    error = refusal(DevicePermission, owned(uid=None, gid=None))
+
+    assert "belongs to group root (mode 0660)" in error.message
+    assert "amd-ctk cdi generate" in (error.hint or "")
 
 
 def test_what_it_brings_is_scored() -> None:
