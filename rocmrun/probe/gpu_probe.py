@@ -975,15 +975,22 @@ def check_identity(check: Check, torch: Any, job: dict[str, Any], *, on_gpu: boo
     architectures = list(torch.cuda.get_arch_list())
     if seen["gfx"] is not None and architectures:
         check.evidence["arch_in_build"] = seen["gfx"] in architectures
-    planned = job["planned"]
-    if not planned:
-        return
+    if job["planned"]:
+        check.evidence["claims"] = claimed(seen, job["planned"], job["index"])
+
+
+def claimed(seen: dict[str, Any], planned: list[dict[str, Any]], index: int) -> list[int]:
+    """Return which of the planned GPUs a device can be, by their positions.
+
+    Raises:
+        CheckFailed: it is none of them; the reason compares it with the one of its own *index*.
+    """
     claims = [position for position, gpu in enumerate(planned) if not differences(seen, gpu)]
     if not claims:
-        own = planned[job["index"]] if job["index"] < len(planned) else planned[0]
+        own = planned[index] if index < len(planned) else planned[0]
         msg = f"this is none of the GPUs that were passed in: {'; '.join(differences(seen, own))}"
         raise CheckFailed(msg)
-    check.evidence["claims"] = claims
+    return claims
 
 
 def device_identity(torch: Any, accelerator: str) -> dict[str, Any]:
