@@ -20,6 +20,8 @@ from rocmrun.errors import (
 )
 
 NOT_MAPPED = 65534
+# What a runtime inside heeds and nothing enforces.
+VISIBILITY = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 UDEV_HINT = (
     'add a udev rule, then run `sudo udevadm trigger`: KERNEL=="kfd", GROUP="render", MODE="0660"'
 )
@@ -69,6 +71,10 @@ def planned_gpus(gpus: Iterable[Gpu]) -> tuple[PlannedGpu, ...]:
             render_minor=gpu.render_minor,
             unique_id=gpu.unique_id,
             numa_node=gpu.numa_node,
+            device_id=gpu.device_id,
+            revision=gpu.revision,
+            compute_units=gpu.compute_units,
+            apu=gpu.apu,
         )
         for gpu in gpus
         if gpu.render_minor is not None
@@ -220,13 +226,33 @@ def _refuse_mapped_groups(draft: Draft, users: dict[int, list[str]]) -> None:
     )
 
 
-def isolation_grade(draft: Draft, gpus: tuple[Gpu, ...]) -> str:
-    """Return what keeps the other GPUs of this host out of reach."""
+def isolation_grade(
+    draft: Draft,
+    gpus: tuple[Gpu, ...],
+    devices: tuple[PlannedDevice, ...],
+    environment: Iterable[tuple[str, str]],
+) -> str:
+    """Return what keeps the GPUs of this host that are not selected out of reach."""
+    engine = draft.request.engine
+    others = _nodes_of_others(draft, gpus, devices)
+    if others:
+        named = [name for name, _ in environment if name in VISIBILITY]
+        grade = f"environment only ({', '.join(named)})" if named else "none"
+        return f"{grade}: {', '.join(others)} passed beside the GPUs selected"
     if not gpus:
         return "no GPU passed"
-    engine = draft.request.engine
     if engine is None:
         return "unknown (no engine was asked)"
     if engine.rootless:
         return "nodes only (a rootless engine cannot apply device cgroups)"
     return "kernel-enforced (device cgroup: only the nodes passed can be opened)"
+
+
+def _nodes_of_others(
+    draft: Draft, gpus: tuple[Gpu, ...], devices: tuple[PlannedDevice, ...]
+) -> list[str]:
+    """Return the nodes of GPUs that are not selected, and are passed all the same."""
+    own = {f"/dev/dri/renderD{gpu.render_minor}" for gpu in gpus}
+    nodes = {node.path for node in draft.request.host.render_nodes}
+    nodes |= {gpu.render_node.path for gpu in draft.request.host.gpus if gpu.render_node}
+    return sorted(device.path for device in devices if device.path in nodes - own)

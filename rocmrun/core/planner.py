@@ -7,7 +7,7 @@ from rocmrun.core import baseline
 from rocmrun.core.draft import Draft, PlanRequest
 from rocmrun.core.host import Gpu
 from rocmrun.core.image_user import numeric_ids
-from rocmrun.core.plan import Plan, PlannedMount, PlannedPort, ProbeSettings
+from rocmrun.core.plan import Plan, PlannedPort, ProbeSettings
 from rocmrun.core.plan_devices import (
     choose_gpus,
     isolation_grade,
@@ -90,7 +90,7 @@ def make_plan(request: PlanRequest) -> Plan:
         grants=(),
         left_out=(),
         notes=(),
-        isolation=isolation_grade(draft, gpus),
+        isolation=isolation_grade(draft, gpus, devices, environment),
         probe=_probe(draft),
         interactive=request.interactive,
         tty=request.tty,
@@ -279,8 +279,3 @@ def _labels(request: PlanRequest) -> tuple[tuple[str, str], ...]:
         "io.rocmrun.version": __version__,
     }
     return tuple(sorted(labels.items()))
-
-
-def cache_of(plan: Plan) -> PlannedMount | None:
-    """Return the plan's own cache mount, which must be made before it can be mounted."""
-    return next((mount for mount in plan.mounts if mount.cache), None)

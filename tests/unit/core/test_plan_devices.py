@@ -223,3 +223,31 @@ def test_the_isolation_of_other_gpus_has_a_grade(engine: Any, said: str) -> None
     made = plan(engine=engine, host=host([free], kfd=node("/dev/kfd", mode=0o666)))
 
     assert made.isolation.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("env", "grade"),
+    [
+        ({}, "none: /dev/dri/renderD129 passed beside the GPUs selected"),
+        (
+            {"HIP_VISIBLE_DEVICES": "0"},
+            "environment only (HIP_VISIBLE_DEVICES): /dev/dri/renderD129 passed beside the GPUs selected",
+        ),
+    ],
+)
+def test_a_node_of_another_gpu_beside_the_selection_lowers_the_grade(
+    env: dict[str, str], grade: str
+) -> None:
+    """What [[devices]] brings beyond [gpus] select, nothing of the kernel keeps apart."""
+    both = host(2)
+    nodes = tuple(g.render_node for g in both.gpus if g.render_node)
+    asked = {"path": "/dev/dri/renderD*", "reason": "video"}
+    profile = {
+        "gpus": {"select": ["index:0"]},
+        "devices": [asked],
+        "container": {"env": env},
+    }
+
+    made = plan(profile, host=replace(both, devices=nodes), engine=ENGINE)
+
+    assert made.isolation == grade
