@@ -33,7 +33,7 @@ def docker_run_arguments(plan: Plan, *, detach: bool = False) -> tuple[str, ...]
         *(f"--tmpfs={tmpfs.target}:{tmpfs_options(tmpfs, plan)}" for tmpfs in plan.tmpfs),
         *_limits(plan),
         *(f"--publish={_address(p.address)}:{p.host_port}:{p.container_port}/{p.protocol}" for p in plan.ports),
-        *(f"--env={name}={value}" for name, value in plan.env),
+        *(f"--env={name}={value}" for name, value in plan.env if name not in plan.env_from),
         *(f"--env={name}" for name in plan.env_from),
         *(("--workdir", plan.workdir) if plan.workdir else ()),
         "--stop-timeout", str(plan.stop_timeout_seconds),

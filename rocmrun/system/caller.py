@@ -37,7 +37,7 @@ def state_directory(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def _directory(environment: Mapping[str, str], variable: str, below_home: str, system: str) -> Path:
-    if environment.get(variable):
+    if environment.get(variable, "").startswith("/"):  # a relative one counts as unset (XDG)
         return Path(environment[variable]) / "rocmrun"
     if os.getuid() == 0:
         return Path(system)

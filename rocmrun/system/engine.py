@@ -81,6 +81,15 @@ class Attachment:
         return found
 
 
+def engine_address(environment: Mapping[str, str] = os.environ) -> str:
+    """Return where the engine is looked for, without a password."""
+    address = environment.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    scheme, mark, rest = address.partition("://")
+    login, at, host = rest.rpartition("@")
+    user, colon, _ = login.partition(":")
+    return f"{scheme}{mark}{user}:***{at}{host}" if colon and at else address
+
+
 class DockerEngine:
     """A Docker-compatible engine that answers."""
 
@@ -99,7 +108,7 @@ class DockerEngine:
             EngineUnreachable: nothing answers.
             EngineUnsuitable: it speaks an API older than 1.41.
         """
-        address = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+        address = engine_address()
         try:
             api = docker.DockerClient.from_env(version="auto", timeout=CALL_TIMEOUT_SECONDS).api
         except docker.errors.DockerException as error:
@@ -127,7 +136,7 @@ class DockerEngine:
             kind=kind,
             version=version.get("Version", ""),
             api_version=version.get("ApiVersion", ""),
-            address=os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock"),
+            address=engine_address(),
             kernel=info.get("KernelVersion"),
             operating_system=info.get("OperatingSystem"),
             architecture=info.get("Architecture"),
@@ -249,6 +258,18 @@ class DockerEngine:
         """Return the ids of the images that any container was made from, running or not."""
         with _translated("list containers"):
             return frozenset(body["ImageID"] for body in self._api.containers(all=True))
+
+    def mounts_in_use(self) -> dict[str, str]:
+        """Return host path → name of a container that has it mounted and runs, or is about to."""
+        with _translated("list containers"):
+            listed = self._api.containers(all=True)
+        return {
+            mount["Source"]: (body.get("Names") or [body["Id"][:12]])[0].lstrip("/")
+            for body in listed
+            if body.get("State") not in {"exited", "dead"}
+            for mount in body.get("Mounts") or ()
+            if mount.get("Source")
+        }
 
     def remove_image_name(self, name: str) -> None:
         """Take *name* from an image; the image goes with its last name. Gone already is no error."""

@@ -253,3 +253,11 @@ def test_a_source_with_a_comma_or_a_quote_is_quoted() -> None:
     (text,) = [text for text in options(docker_run_arguments(made))[0]["--mount"] if "/x" in text]
 
     assert _mount(text)["Source"] == '/srv/a,"b"'
+
+
+def test_a_variable_of_the_caller_is_named_once() -> None:
+    """Which of two an engine takes is not for the reader to know."""
+    made = plan({"container": {"env_from": ["HOME"]}})
+    found, _ = options(docker_run_arguments(made))
+
+    assert [word for word in found["--env"] if word.startswith("HOME")] == ["HOME"]

@@ -79,6 +79,13 @@ def test_without_a_word_they_go_to_the_system_for_root_and_home_for_others() -> 
 
 
 @pytest.mark.skipif(not ROOT, reason="needs another user to become")
+def test_a_relative_directory_counts_as_unset() -> None:
+    """So says the XDG base directory specification; a bind mount needs an absolute path."""
+    without = {"HOME": "/h"}
+
+    assert read_caller({"XDG_CACHE_HOME": "c", **without}) == read_caller(without)
+
+
 def test_a_user_without_a_home_variable_has_one_in_the_password_file() -> None:
     script = (
         "import os; from rocmrun.system.caller import read_caller\n"
