@@ -1,0 +1,332 @@
+"""Find a minimal sufficient set of elements by asking whether sets pass. Pure: whoever is asked runs things.
+
+The question is monotone, but for the pairs that are named: what passes with a set passes with more.
+Elements come in order of preference, the most welcome first. Of several minimal sets the one is found that
+avoids the least welcome elements (Junker's preferred explanation, as QuickXplain finds it), by dropping
+blocks from the unwelcome end and halving the block that cannot go: fewer questions than QuickXplain
+asks (`bench/search.py`), and the same answer.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+BATCH_FROM = (
+    3  # With three workers or more a batch of leave-one-out tests takes less time than halving.
+)
+MOST_SEARCHES = 3
+
+Members = frozenset[str]
+Purpose = Literal["gate", "search", "proof"]
+Status = Literal["found", "never", "blind", "unstable", "stopped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Whether a set passes.
+
+    Attributes:
+        attempt: Which try of the same question this is, from 0: an answer may be kept by set and attempt.
+        deep: Whether the thorough test is meant, which the answer is verified with.
+        purpose: Which part of the search asks first; no part of the question.
+    """
+
+    members: Members
+    attempt: int = 0
+    deep: bool = False
+    purpose: Purpose = field(default="search", compare=False)
+
+
+Ask = Callable[[Sequence[Question]], Sequence[bool]]
+
+
+class Stopped(Exception):
+    """Whoever is asked answers no more: the budget is spent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How much is asked.
+
+    Attributes:
+        jobs: How many questions may be asked at once.
+        retries: How often a failure that decides is asked again.
+        repeats: How often the set that was found must pass.
+        deep: Whether verifying asks more than searching does.
+    """
+
+    jobs: int = 1
+    retries: int = 2
+    repeats: int = 5
+    deep: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """What is searched.
+
+    Attributes:
+        elements: In order of preference, the most welcome first.
+        asked: What the permissive side has; the other elements are alternatives to it.
+        groups: Element → group. Groups without a needed element are passed over at once.
+        pairs: (harm, cure): with the first present, the second can be needed where it is not without.
+    """
+
+    elements: tuple[str, ...]
+    asked: Members
+    groups: Mapping[str, str] = field(default_factory=dict)
+    pairs: frozenset[tuple[str, str]] = frozenset()
+
+    @classmethod
+    def of(cls, elements: Sequence[str]) -> "Space":
+        """Return a space without alternatives, groups or pairs."""
+        return cls(elements=tuple(elements), asked=frozenset(elements))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was found.
+
+    Attributes:
+        status: "found"; "never": not even the permissive side passes; "unstable": answers contradict each
+            other; "stopped": the budget was spent.
+        minimal: The smallest set that is known to pass, in order of preference.
+        proven: Those of its elements without which it failed, each by itself.
+        passes, runs: How often the set passed when it was verified.
+        control_passes, control_runs: How often the permissive side passed.
+    """
+
+    status: Status
+    minimal: tuple[str, ...]
+    proven: tuple[str, ...] = ()
+    passes: int = 0
+    runs: int = 0
+    control_passes: int = 0
+    control_runs: int = 0
+
+    @property
+    def flaky(self) -> bool:
+        """Whether the permissive side itself failed at times."""
+        return 0 < self.control_passes < self.control_runs
+
+
+class Search:
+    """One search: gate, the minimal side, the search proper, and the proof of what it found."""
+
+    def __init__(self, space: Space, ask: Ask, settings: Settings | None = None) -> None:
+        self._space = space
+        self._order = _cures_first(space)
+        self._ask = ask
+        self._settings = settings or Settings()
+        self._known: dict[tuple[Members, bool], list[bool]] = {}
+        self._best: Members = space.asked
+        self._proven: set[str] = set()
+        self._confirm = 1
+        self._rounds = 0
+        self._purpose: Purpose = "gate"
+        self._deep = False
+
+    def run(self) -> Finding:
+        """Return the preferred minimal set that passes, with what is known of it."""
+        try:
+            return self._run()
+        except Stopped:
+            return self._finding("stopped")
+
+    def _run(self) -> Finding:
+        if not self._gate():
+            return self._finding("never")
+        if self._passes(frozenset()) and self._deep_passes(frozenset()):
+            self._best = frozenset()
+            return self._finding("found")
+        for _ in range(MOST_SEARCHES):
+            self._purpose = "search"
+            found = self._search()
+            self._purpose = "proof"
+            self._best = self._without_idle(found)
+            if self._verified():
+                return self._finding("found")
+            if self._settings.deep and not self._deep_passes(self._space.asked):
+                self._best = self._space.asked
+                return self._finding("never")
+            # A pass was wrong, or the thorough test wants more: every pass must be seen more often now.
+            self._confirm, self._deep = self._confirm + 1, self._settings.deep
+            self._best, self._proven = self._space.asked, set()
+        return self._finding("unstable")
+
+    def _gate(self) -> bool:
+        """The permissive side must pass: twice, or once among failures that are told."""
+        asked = self._space.asked
+        first = [_repeated(asked, 2)]
+        if self._settings.jobs >= BATCH_FROM:
+            first.append([Question(members=frozenset())])
+        self._answer([question for questions in first for question in questions])
+        tries = 2
+        while not any(self._answers(asked)) and tries < 2 + self._settings.retries:
+            tries += 1
+            self._answer(_repeated(asked, tries))
+        return any(self._answers(asked))
+
+    def _search(self) -> Members:
+        needed: Members = frozenset()
+        if self._settings.jobs >= BATCH_FROM:
+            needed = self._essential(frozenset(self._order))
+            if self._passes(needed):
+                return needed
+        return self._dropped(needed)
+
+    def _essential(self, whole: Members) -> Members:
+        """Return the elements that no sufficient set can do without, in few rounds."""
+        groups = sorted({self._space.groups.get(element, "") for element in whole})
+        parts = [
+            {element for element in whole if self._space.groups.get(element, "") == group}
+            for group in groups
+        ]
+        guilty = parts
+        if len(parts) > 1:
+            answers = self._pass_all([whole - part for part in parts])
+            guilty = [part for part, passed in zip(parts, answers, strict=True) if not passed]
+        return self._failing_without(whole, set().union(*guilty))
+
+    def _failing_without(self, whole: Members, candidates: Iterable[str]) -> Members:
+        """Return those *candidates* without which *whole* fails, alone or together with what they cure."""
+        names = [element for element in self._order if element in candidates]
+        answers = self._pass_all([whole - {element} for element in names])
+        failing = [element for element, passed in zip(names, answers, strict=True) if not passed]
+        cures = [element for element in failing if self._harms(element) & whole]
+        cured = self._pass_all([whole - {element} - self._harms(element) for element in cures])
+        spared = {element for element, passed in zip(cures, cured, strict=True) if passed}
+        return frozenset(failing) - spared
+
+    def _harms(self, cure: str) -> set[str]:
+        return {harm for harm, other in self._space.pairs if other == cure}
+
+    def _dropped(self, needed: Members) -> Members:
+        """Drop blocks from the unwelcome end; halve a block that cannot go down to the element that must stay."""
+        kept = set(needed)
+        rest = [element for element in self._order if element not in kept]
+        size = max(1, len(rest) // 4)
+        while rest:
+            block, rest = rest[-size:], rest[:-size]
+            if self._passes(frozenset((*rest, *kept))):
+                size *= 2
+                continue
+            size = max(1, size // 2)
+            while len(block) > 1:
+                half = len(block) // 2
+                low, high = block[:half], block[half:]
+                if self._passes(frozenset((*rest, *low, *kept))):
+                    block = low
+                else:
+                    rest, block = [*rest, *low], high
+            kept.add(block[0])
+        return frozenset(kept)
+
+    def _without_idle(self, found: Members) -> Members:
+        """Drop what *found* passes without: a failure that was chance kept it."""
+        self._proven = set()
+        while True:
+            names = [element for element in reversed(self._order) if element in found]
+            open_names = [element for element in names if element not in self._proven]
+            failed = self._fail_for_sure([found - {element} for element in open_names])
+            # What fails in a set fails in every part of it, so that a proof outlives further drops.
+            self._proven |= {name for name, fails in zip(open_names, failed, strict=True) if fails}
+            idle = [name for name, fails in zip(open_names, failed, strict=True) if not fails]
+            if not idle:
+                return found
+            found -= {idle[0]}
+            self._best = found
+
+    def _verified(self) -> bool:
+        """Ask for the set that was found again and again; where it fails, the permissive side must fail about as often."""
+        self._rounds += 1
+        deep, runs = self._settings.deep, self._settings.repeats * self._rounds
+        passes = self._passes_of(self._best, runs, deep=deep)
+        if passes == runs:
+            return True
+        control = self._passes_of(self._space.asked, runs, deep=deep)
+        return passes > 0 and passes + self._rounds >= control
+
+    def _passes_of(self, members: Members, runs: int, *, deep: bool) -> int:
+        self._answer(_repeated(members, runs, deep=deep))
+        return sum(self._answers(members, deep=deep)[:runs])
+
+    def _deep_passes(self, members: Members) -> bool:
+        if not self._settings.deep:
+            return True
+        retries = self._settings.retries
+        for tries in range(1, 2 + retries):
+            self._answer(_repeated(members, tries, deep=True))
+            if any(self._answers(members, deep=True)):
+                return True
+        return False
+
+    def _passes(self, members: Members) -> bool:
+        return self._pass_all([members])[0]
+
+    def _pass_all(self, sets: Sequence[Members]) -> list[bool]:
+        """Whether each set passes, as often as passes have to be seen by now."""
+        for tries in range(1, self._confirm + 1):
+            hopeful = [one for one in sets if all(self._answers(one, deep=self._deep)[:tries])]
+            self._answer([q for one in hopeful for q in _repeated(one, tries, deep=self._deep)])
+        passed = [all(self._answers(one, deep=self._deep)[: self._confirm]) for one in sets]
+        good = [one for one, passes in zip(sets, passed, strict=True) if passes]
+        self._best = min((self._best, *good), key=len)
+        return passed
+
+    def _fail_for_sure(self, sets: Sequence[Members]) -> list[bool]:
+        """Whether each set fails however often it is tried."""
+        deep = self._deep
+        for tries in range(1, 2 + self._settings.retries):
+            failing = [one for one in sets if not any(self._answers(one, deep=deep))]
+            self._answer([q for one in failing for q in _repeated(one, tries, deep=deep)])
+        return [not any(self._answers(one, deep=deep)) for one in sets]
+
+    def _answers(self, members: Members, *, deep: bool = False) -> list[bool]:
+        return self._known.get((members, deep), [])
+
+    def _answer(self, questions: Sequence[Question]) -> None:
+        """Ask what is not known yet, each question once, in batches of as many as may run at once."""
+        new: dict[Question, None] = {}
+        for question in questions:
+            if question.attempt >= len(self._answers(question.members, deep=question.deep)):
+                new[replace(question, purpose=self._purpose)] = None
+        pending, jobs = list(new), self._settings.jobs
+        for start in range(0, len(pending), jobs):
+            batch = pending[start : start + jobs]
+            for question, answer in zip(batch, self._ask(batch), strict=True):
+                self._known.setdefault((question.members, question.deep), []).append(answer)
+
+    def _finding(self, status: Status) -> Finding:
+        deep = self._settings.deep
+        asked = self._space.asked
+        seen = self._answers(self._best, deep=deep)
+        control = [*self._answers(asked), *(self._answers(asked, deep=True) if deep else ())]
+        return Finding(
+            status=status,
+            minimal=tuple(element for element in self._space.elements if element in self._best),
+            proven=tuple(element for element in self._space.elements if element in self._proven),
+            passes=sum(seen),
+            runs=len(seen),
+            control_passes=sum(control),
+            control_runs=len(control),
+        )
+
+
+def _repeated(members: Members, times: int, *, deep: bool = False) -> list[Question]:
+    return [Question(members=members, attempt=number, deep=deep) for number in range(times)]
+
+
+def _cures_first(space: Space) -> tuple[str, ...]:
+    """Return the elements so that a harm is dropped before its cures are."""
+    order = list(space.elements)
+    for harm, cure in sorted(space.pairs):
+        if harm in order and cure in order and order.index(harm) < order.index(cure):
+            order.remove(harm)
+            order.insert(order.index(cure) + 1, harm)
+    return tuple(order)
+
+
+def failure_rate_excluded(passes: int) -> float:
+    """Return the failure rate above which *passes* passes in a row are less likely than one in twenty."""
+    return 1.0 if passes <= 0 else 1 - 0.05 ** (1 / passes)

@@ -1,0 +1,228 @@
+"""The search: exact minimal sets of monotone predicates, few questions, noise, pairs that are not monotone, budgets."""
+
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rocmrun.core.search import (
+    Finding,
+    Members,
+    Question,
+    Search,
+    Settings,
+    Space,
+    Stopped,
+    failure_rate_excluded,
+)
+
+Predicate = Callable[[Members], bool]
+NAMES = tuple("abcdefghijkl")
+
+
+class Asked:
+    """Answers by a predicate and counts questions and rounds."""
+
+    def __init__(self, predicate: Predicate, *, most: int = 10_000) -> None:
+        self.predicate = predicate
+        self.questions: list[Question] = []
+        self.rounds = 0
+        self.most = most
+
+    def __call__(self, batch: Sequence[Question]) -> list[bool]:
+        if len(self.questions) + len(batch) > self.most:
+            raise Stopped
+        self.questions += batch
+        self.rounds += 1
+        return [self.predicate(question.members) for question in batch]
+
+
+def needs(*sets: str) -> Predicate:
+    """Pass with every element of any of *sets*."""
+    return lambda members: any(frozenset(one) <= members for one in sets)
+
+
+def searched(
+    predicate: Predicate, elements: Sequence[str] = NAMES, settings: Settings | None = None
+) -> Finding:
+    return Search(Space.of(elements), Asked(predicate), settings).run()
+
+
+def dropped_one_by_one(predicate: Predicate, elements: Sequence[str]) -> tuple[str, ...]:
+    """The preferred minimal set by its definition: drop each element that can go, the least welcome first."""
+    kept = list(elements)
+    for element in reversed(elements):
+        if predicate(frozenset(kept) - {element}):
+            kept.remove(element)
+    return tuple(kept)
+
+
+minimal_sets = st.lists(
+    st.lists(st.sampled_from(NAMES), max_size=4).map("".join), min_size=1, max_size=4
+)
+
+
+@given(sets=minimal_sets, jobs=st.sampled_from([1, 2, 3, 4, 8]))
+def test_the_preferred_minimal_set_is_found(sets: list[str], jobs: int) -> None:
+    """Whatever combination suffices: the set is sufficient, 1-minimal, and the one that avoids the least welcome."""
+    predicate = needs(*sets)
+
+    found = searched(predicate, settings=Settings(jobs=jobs))
+
+    assert found.status == "found"
+    assert predicate(frozenset(found.minimal))
+    assert not any(predicate(frozenset(found.minimal) - {name}) for name in found.minimal)
+    assert found.minimal == found.proven
+    if jobs < 3:
+        assert dropped_one_by_one(predicate, NAMES) == found.minimal
+
+
+@given(needed=st.sets(st.sampled_from(NAMES)), jobs=st.sampled_from([1, 4]))
+def test_the_only_minimal_set_is_found_exactly(needed: set[str], jobs: int) -> None:
+    """Where there is one minimal set, it is the answer."""
+    found = searched(needs("".join(sorted(needed))), settings=Settings(jobs=jobs))
+
+    assert tuple(sorted(needed)) == found.minimal
+
+
+@given(needed=st.sets(st.sampled_from(NAMES), max_size=3), seed=st.integers(0, 2**32))
+def test_failures_by_chance_do_not_add_elements(needed: set[str], seed: int) -> None:
+    """One run in ten fails for no reason: what is kept is sufficient, and what is left out was not needed."""
+    noise = random.Random(seed)
+    core = frozenset(needed)
+
+    found = searched(
+        lambda members: core <= members and noise.random() > 0.1, settings=Settings(retries=6)
+    )
+
+    assert found.status in {"found", "never"}
+    if found.status == "found":
+        assert tuple(sorted(needed)) == found.minimal
+
+
+@given(
+    needed=st.sets(st.sampled_from(NAMES), max_size=4),
+    pair=st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)).filter(lambda p: p[0] != p[1]),
+    jobs=st.sampled_from([1, 4]),
+)
+def test_a_harm_without_its_cure_breaks_what_passes_without_both(
+    needed: set[str], pair: tuple[str, str], jobs: int
+) -> None:
+    """A pair that is not monotone: the cure is kept only where the harm is needed."""
+    harm, cure = pair
+    core = frozenset(needed)
+    space = Space(elements=NAMES, asked=frozenset(NAMES), pairs=frozenset({pair}))
+
+    found = Search(
+        space,
+        Asked(lambda members: core <= members and not (harm in members and cure not in members)),
+        Settings(jobs=jobs),
+    ).run()
+
+    assert core | ({cure} if harm in core else set()) == set(found.minimal)
+
+
+def test_a_permissive_side_that_never_passes_is_told_after_all_retries() -> None:
+    """No privilege helps: four tries, and no search."""
+    asked = Asked(lambda _members: False)
+
+    found = Search(Space.of(NAMES), asked).run()
+
+    assert (found.status, found.minimal) == ("never", NAMES)
+    assert len(asked.questions) == 4
+
+
+def test_nothing_needed_takes_three_runs() -> None:
+    """Permissive twice, minimal once."""
+    asked = Asked(lambda _members: True)
+
+    found = Search(Space.of(NAMES), asked).run()
+
+    assert (found.status, found.minimal) == ("found", ())
+    assert len(asked.questions) == 3
+
+
+def test_an_alternative_that_is_more_welcome_stands_in_for_what_was_asked() -> None:
+    """The permissive side has "z" alone; "a" does the same and is preferred."""
+    space = Space(elements=("a", "z"), asked=frozenset("z"))
+
+    found = Search(space, Asked(needs("a", "z"))).run()
+
+    assert found.minimal == ("a",)
+
+
+def test_groups_without_a_needed_element_cost_one_question() -> None:
+    """With workers, four groups of which one is guilty: its three elements are tried, the others not."""
+    groups = {name: str(index // 3) for index, name in enumerate(NAMES)}
+    space = Space(elements=NAMES, asked=frozenset(NAMES), groups=groups)
+    asked = Asked(needs("e"))
+
+    found = Search(space, asked, Settings(jobs=4)).run()
+
+    assert found.minimal == ("e",)
+    searched_sets = {question.members for question in asked.questions}
+    without_one = {members for members in searched_sets if len(members) == len(NAMES) - 1}
+    assert {frozenset(NAMES) - {name} for name in "def"} == without_one
+
+
+def test_a_set_that_passed_by_chance_is_not_believed() -> None:
+    """One wrong pass drops the needed element; verifying finds it, and the next search wants every pass twice."""
+    lies = [True]
+
+    def predicate(members: Members) -> bool:
+        if "c" not in members and members and lies:
+            lies.pop()
+            return True
+        return "c" in members
+
+    found = searched(predicate)
+
+    assert (
+        found.status,
+        found.minimal,
+        found.passes,
+        found.runs,
+    ) == ("found", ("c",), 10, 10)
+
+
+def test_the_thorough_test_can_want_more_than_the_quick_one() -> None:
+    """Searching is quick, verifying deep: what only the deep test needs is found in a second search."""
+
+    def ask(batch: Sequence[Question]) -> list[bool]:
+        return [
+            {"a"} <= question.members and (not question.deep or "k" in question.members)
+            for question in batch
+        ]
+
+    found = Search(Space.of(NAMES), ask, Settings(deep=True)).run()
+
+    assert (found.status, found.minimal) == ("found", ("a", "k"))
+
+
+def test_a_spent_budget_leaves_the_smallest_set_known_to_pass() -> None:
+    """What is left out was seen to be left out; nothing is claimed to be proven."""
+    predicate = needs("ck")
+
+    found = Search(Space.of(NAMES), Asked(predicate, most=6)).run()
+
+    assert found.status == "stopped"
+    assert predicate(frozenset(found.minimal))
+    assert len(found.minimal) < len(NAMES)
+    assert found.proven == ()
+
+
+def test_the_same_question_is_asked_once() -> None:
+    """Answers are kept by set and attempt."""
+    asked = Asked(needs("ck", "d"))
+
+    Search(Space.of(NAMES), asked, Settings(jobs=4)).run()
+
+    assert len(set(asked.questions)) == len(asked.questions)
+
+
+@pytest.mark.parametrize(("passes", "rate"), [(0, 1.0), (1, 0.95), (9, 0.283), (29, 0.098)])
+def test_passes_exclude_a_failure_rate(passes: int, rate: float) -> None:
+    """Nine passes exclude 30 %, 29 exclude 10 %, at 95 %."""
+    assert rate == round(failure_rate_excluded(passes), 3)
