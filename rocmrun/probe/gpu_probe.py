@@ -29,10 +29,11 @@ import mmap
 import os
 import platform
 import pwd
+import re
 import resource
 import selectors
+import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -43,7 +44,67 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Mapping, NamedTuple
+
+
+# --- own_settings: What the checks of a profile's own ask for, completed and checked ---
+
+OWN_DEFAULTS: dict[str, Any] = {
+    "command": [],
+    "source": "",
+    "timeout": 60,
+    "expect_exit": 0,
+    "expect_output": "",
+    "metrics": {},
+    "level": "standard",
+    "device": "all",
+}
+OWN_LEVELS = ("quick", "standard", "full")
+
+
+def complete_own_checks(given: Any, level: str) -> tuple[list[dict[str, Any]], str]:
+    """Return the checks that run at *level* with every default filled in, and what is wrong, "" if nothing is."""
+    if not isinstance(given, list):
+        return [], "checks is no list"
+    complete = []
+    for index, own in enumerate(given):
+        problem = problem_of(own)
+        if problem:
+            return [], f"checks[{index}] {problem}"
+        if OWN_LEVELS.index(own.get("level", "standard")) <= OWN_LEVELS.index(level):
+            complete.append({**OWN_DEFAULTS, **own})
+    return complete, ""
+
+
+def problem_of(own: Any) -> str:
+    """Return what is wrong with one check, "" if nothing is."""
+    if not isinstance(own, dict) or not isinstance(own.get("name"), str):
+        return "has no name"
+    unknown = sorted(str(key) for key in set(own) - {"name", *OWN_DEFAULTS})
+    if unknown:
+        return f"has the unknown key {unknown[0]}; known are name, {', '.join(OWN_DEFAULTS)}"
+    for key, default in OWN_DEFAULTS.items():
+        kind = (int, float) if key == "timeout" else type(default)
+        if not isinstance(own.get(key, default), kind):
+            return f"has a {key} that is no {type(default).__name__}"
+    if bool(own.get("command")) == bool(own.get("source")):
+        return "needs a command or a source, and not both"
+    for key, known in (("level", OWN_LEVELS), ("device", ("all", "each"))):
+        if own.get(key, known[0]) not in known:
+            return f"has the {key} {own[key]}, known are {', '.join(known)}"
+    if not all(isinstance(word, str) for word in own.get("command", ())):
+        return "has a command with a word that is no text"
+    return problem_of_metrics(own.get("metrics", {}))
+
+
+def problem_of_metrics(metrics: dict[str, Any]) -> str:
+    """Return what is wrong with the bounds of a check's metrics, "" if nothing is."""
+    for name, bounds in metrics.items():
+        if not isinstance(bounds, dict) or not set(bounds) <= {"min", "max"}:
+            return f"has bounds of {name} other than min and max"
+        if not all(isinstance(bound, (int, float)) for bound in bounds.values()):
+            return f"has a bound of {name} that is no number"
+    return ""
 
 
 # --- settings: What a run is told: level, accelerator, limits, and what the plan expects ---
@@ -53,7 +114,14 @@ PROBE_VERSION = "0.1.0"
 LEVELS = ("quick", "standard", "full")
 ACCELERATORS = ("rocm", "cuda", "cpu")
 # Seconds that one stage of one child may take. A cold import of torch from a slow disk takes minutes.
-TIMEOUTS = {"environment": 30, "import": 240, "build": 60, "device": 120, "collectives": 90}
+TIMEOUTS = {
+    "environment": 30,
+    "import": 240,
+    "build": 60,
+    "device": 120,
+    "collectives": 90,
+    "model": 300,
+}
 DEVICE_SECONDS = {"quick": 120, "standard": 300, "full": 600}
 # Square matrices: a CPU needs about a second for all three formats, a GPU far less than its import.
 SIZES = {
@@ -80,6 +148,7 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
         "size": None,
         "timeouts": {},
         "expect": {},
+        "checks": [],
         **{key: value for key, value in given.items() if value is not None},
     }
     for key, known in (
@@ -91,6 +160,9 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
         if settings.get(key, known[0]) not in known:
             msg = f"{key} is {settings[key]!r}, this probe knows {', '.join(map(str, known))}"
             raise SettingsError(msg)
+    settings["checks"], problem = complete_own_checks(settings["checks"], settings["level"])
+    if problem:
+        raise SettingsError(problem)
     kind = "cpu" if settings["accelerator"] == "cpu" else "gpu"
     settings["size"] = settings["size"] or SIZES[kind][settings["level"]]
     settings["timeouts"] = {
@@ -106,6 +178,10 @@ def stages_of(settings: dict[str, Any]) -> list[str]:
     stages = ["environment", "build", "device"]
     if settings["accelerator"] != "cpu" or settings["level"] != "quick":
         stages.append("collectives")
+    if settings["level"] == "full":
+        stages.append("model")
+    if settings["checks"]:
+        stages.append("own")
     return stages
 
 
@@ -179,6 +255,11 @@ class Events:
         where = check["group"] if check["device"] is None else f"device {check['device']}"
         reason = f": {check['reason']}" if check.get("reason") else ""
         say(f"[{where}] {check['name']} {check['status']} {check['seconds']:.2f}s{reason}")
+
+    def doing(self, group: str, name: str, device: Any) -> None:
+        """Say what is under way, for those who watch."""
+        if not self.ended:
+            self.emit("doing", group=group[:100], name=name[:100], device=device)
 
     def fail(self, group: str, name: str, reason: str, **fields: Any) -> None:
         """Write a failed check that no child could report itself."""
@@ -366,6 +447,7 @@ class Child:
         self._tail: deque[str] = deque(maxlen=KEPT_LINES)
         self._pending = {"results": b"", "output": b""}
         self._job: dict[str, Any] = {}
+        self.on_doing: Callable[[str, str], None] = lambda _group, _name: None
         self._begin = self._deadline = time.monotonic()
         self._oom_kills = oom_kills()
         self._process, self._jobs, results = spawn(source, environment)
@@ -470,6 +552,7 @@ class Child:
     def _take(self, reply: dict[str, Any], outcome: Outcome, report: Any) -> None:
         if "doing" in reply:
             outcome.doing = (reply["group"], reply["doing"])
+            self.on_doing(*outcome.doing)
         elif "check" in reply:
             outcome.doing = None
             outcome.checks.append(reply["check"])
@@ -690,6 +773,95 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+# --- targets: Which code runs on which GPU: ROCm's targets, their generic forms, families and overrides ---
+
+OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
+# An object built for a generic target runs on each of its members; gfx908 and gfx90a have none.
+# Source: ROCm/rocm-systems 1b1610fc2 (2025-08-09), projects/rocr-runtime, isa.cpp.
+GENERIC_TARGETS = {
+    "gfx9-generic": ("gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"),
+    "gfx9-4-generic": ("gfx942", "gfx950"),
+    "gfx10-1-generic": ("gfx1010", "gfx1011", "gfx1012", "gfx1013"),
+    "gfx10-3-generic": tuple(f"gfx103{step}" for step in range(7)),
+    "gfx11-generic": (
+        *(f"gfx110{step}" for step in range(4)),
+        *(f"gfx115{step}" for step in range(4)),
+    ),
+    "gfx12-generic": ("gfx1200", "gfx1201"),
+}
+# Builds for a whole family are named so, with -all, -dcgpu, -dgpu or -igpu behind it.
+# Source: ROCm/TheRock cmake/therock_amdgpu_targets.cmake, its families on Linux.
+FAMILIES = {
+    "gfx90X": ("gfx906", "gfx908", "gfx90a"),
+    "gfx94X": ("gfx942",),
+    "gfx101X": ("gfx1010", "gfx1011", "gfx1012"),
+    "gfx103X": GENERIC_TARGETS["gfx10-3-generic"],
+    "gfx110X": tuple(f"gfx110{step}" for step in range(4)),
+    "gfx115X": tuple(f"gfx115{step}" for step in range(4)),
+    "gfx120X": GENERIC_TARGETS["gfx12-generic"],
+}
+
+
+def code_for(architecture: str, built: Iterable[str]) -> str:
+    """Return how *built* covers a GPU such as "gfx90a:sramecc+:xnack-", or as the plan has it "gfx90a".
+
+    "exact", "generic" or "family"; "features" where only xnack or sramecc differ; "none"; and
+    "unknown" where nothing is listed: torch names no target while it sees no device.
+    """
+    gfx, _, features = architecture.partition(":")
+    answers = set()
+    listed = list(built)
+    for entry in listed:
+        name, _, wanted = entry.partition(":")
+        how = "exact" if name == gfx else ""
+        if gfx in GENERIC_TARGETS.get(name, ()):
+            how = "generic"
+        elif gfx in FAMILIES.get(name.partition("-")[0], ()):
+            how = "family"
+        if how:
+            answers.add(how if fits(features, wanted) else "features")
+    for how in ("exact", "generic", "family", "features"):
+        if how in answers:
+            return how
+    return "none" if listed else "unknown"
+
+
+def fits(features: str, wanted: str) -> bool:
+    """Whether code that wants "sramecc+:xnack-" runs where *features* are set; what either leaves out fits."""
+    own = {feature[:-1]: feature for feature in features.split(":") if feature}
+    return all(own.get(name[:-1], name) == name for name in wanted.split(":") if name)
+
+
+def overrides(environment: Mapping[str, str]) -> dict[str, str | None]:
+    """Return each override that is set with the target that it makes of a GPU; None for what is no version.
+
+    HSA_OVERRIDE_GFX_VERSION is for all, HSA_OVERRIDE_GFX_VERSION_N for KFD node N; both are
+    major.minor.step in decimal (ROCm/rocm-systems 1b1610fc2, libhsakmt/src/topology.c).
+    """
+    return {
+        name: overridden(value)
+        for name, value in sorted(environment.items())
+        if value and (name == OVERRIDE or name.startswith(f"{OVERRIDE}_"))
+    }
+
+
+def overridden(version: str) -> str | None:
+    """Return "gfx1030" for "10.3.0": the last two are hexadecimal digits in the name."""
+    parts = version.strip().split(".")
+    if [part for part in parts if not (part.isascii() and part.isdigit())] or len(parts) != len(
+        ("major", "minor", "step")
+    ):
+        return None
+    major, minor, step = (int(part) for part in parts)
+    return f"gfx{major}{minor:x}{step:x}"
+
+
+def answers_as(gfx: Any, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what a GPU of target *gfx* may call itself here: an override gives it another name."""
+    given = [target for target in overrides(environment).values() if target]
+    return tuple(dict.fromkeys([*([gfx.lower()] if gfx else []), *given]))
+
+
 # --- build: What torch was built for, and how many devices it finds ---
 
 def stage_import(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
@@ -725,10 +897,96 @@ def stage_build(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) 
             raise CheckFailed(msg)
     if accelerator == "cpu" or check.status == "fail":
         return
+    planned = job["expect"].get("gpus") or []
+    with reporter.check("build", "libraries") as check:
+        check_libraries(check, torch, accelerator)
+    if accelerator == "rocm" and overrides(os.environ):
+        with reporter.check("build", "gfx_override") as check:
+            check_override(check, torch, planned)
     with reporter.check("build", "arch_list") as check:
-        check.evidence["arch_list"] = list(torch.cuda.get_arch_list())
+        check_architectures(check, torch, planned, accelerator)
     with reporter.check("build", "device_count") as check:
         check_device_count(check, torch, job["gpus"])
+
+
+def check_libraries(check: Check, torch: Any, accelerator: str) -> None:
+    """Record the versions of what torch computes and communicates with; None is not told."""
+    rocm = accelerator == "rocm"
+    dnn = asked(check, lambda: torch.backends.cudnn.version())
+    check.evidence["miopen" if rocm else "cudnn"] = (
+        # torch/csrc/cuda/shared/cudnn.cpp: MIOpen's is major * 1000000 + minor * 1000 + patch.
+        f"{dnn // 1000000}.{dnn // 1000 % 1000}.{dnn % 1000}" if rocm and dnn else dnn
+    )
+    ccl = asked(check, lambda: torch.cuda.nccl.version())
+    check.evidence["rccl" if rocm else "nccl"] = (
+        ".".join(str(part) for part in ccl) if isinstance(ccl, (tuple, list)) else ccl
+    )
+
+
+def asked(check: Check, question: Callable[[], Any]) -> Any:
+    """Return an answer of torch, None where it has none; what it said is kept."""
+    try:
+        return question()
+    except Exception as error:
+        check.evidence.setdefault("unanswered", []).append(described(error))
+        return None
+
+
+def check_override(check: Check, torch: Any, planned: list[dict[str, Any]]) -> None:
+    """Say what HSA_OVERRIDE_GFX_VERSION makes of the GPUs: it may work, and nobody vouches for it."""
+    found = overrides(os.environ)
+    built = list(torch.cuda.get_arch_list())
+    kernel = sorted({gpu["gfx"].lower() for gpu in planned if gpu.get("gfx")})
+    check.evidence.update(
+        overrides={name: f"{os.environ[name]}: {target}" for name, target in found.items()},
+        kernel=kernel,
+    )
+    broken = [name for name, target in found.items() if target is None]
+    if broken:
+        check.degrade(
+            f"{broken[0]}={os.environ[broken[0]]} is not major.minor.step: the runtime ignores it or fails"
+        )
+        return
+    changed = [gfx for gfx in kernel if set(found.values()) != {gfx}]
+    told = ", ".join(f"{name}={os.environ[name]}" for name in found)
+    if kernel and not changed:
+        check.evidence["needed"] = False
+        return
+    native = [gfx for gfx in changed if code_for(gfx, built) in ("exact", "generic", "family")]
+    was = f" {', '.join(changed)}" if changed else ""
+    reason = f"{told}: GPUs{was} answer as {', '.join(sorted(set(map(str, found.values()))))}, which AMD does not support"
+    if native:
+        reason += f"; this torch has code for {', '.join(native)}: unset it"
+    check.degrade(reason)
+
+
+def check_architectures(
+    check: Check, torch: Any, planned: list[dict[str, Any]], accelerator: str
+) -> None:
+    """Compare the targets that torch was compiled for with each GPU's; the products have the last word."""
+    built = list(torch.cuda.get_arch_list())
+    check.evidence["arch_list"] = built
+    if not built:
+        check.skip(
+            "torch lists no targets, which says nothing: it lists none while no GPU is usable"
+        )
+        return
+    if accelerator != "rocm":
+        return
+    covered = {}
+    for gfx in sorted({gpu["gfx"] for gpu in planned if gpu.get("gfx")}):
+        named = overrides(os.environ).values()
+        names = [name for name in answers_as(gfx, os.environ) if name != gfx or not any(named)]
+        covered[gfx] = {name: code_for(name, built) for name in names}
+    check.evidence["code_for"] = covered
+    bare = [
+        gfx for gfx, answers in covered.items() if not set(answers.values()) - {"none", "features"}
+    ]
+    if bare:
+        check.degrade(
+            f"this torch has no code for {', '.join(bare)}: it was built for {', '.join(built)}; use an "
+            "image with that target"
+        )
 
 
 def check_device_count(check: Check, torch: Any, planned: int | None) -> None:
@@ -874,86 +1132,367 @@ def speed(torch: Any, left: Any, right: Any, device: str) -> float:
     return rate(2 * left.shape[0] ** 3 * repeats, time.monotonic() - begin)
 
 
-# --- collectives: All devices together ---
+# --- collective_operations: The collectives: what goes in, what must come out, and how busy the links were ---
 
-COLLECTIVE_ELEMENTS = 1 << 20
+PATTERN_PERIOD = 251  # a prime: data that arrives shifted by a power of two is not what was expected
+BANDWIDTH_SOURCE = (
+    "rccl-tests, doc/PERFORMANCE.md: algbw = S / t, busbw = algbw * factor; t is the slowest rank's"
+)
+# What one rank is to run, what it then holds, and what it should hold.
+Made = tuple[Callable[[], Any], Any, Any]
+
+
+class Collective(NamedTuple):
+    """One collective of torch.distributed.
+
+    Attributes:
+        name: As people call it.
+        function: What it calls in torch.distributed.
+        make: (torch, distributed, rank, world, elements, device) -> what to run, result, expected.
+        factor: From algorithm bandwidth to bus bandwidth, by the number of ranks.
+    """
+
+    name: str
+    function: str
+    make: Callable[..., Made]
+    factor: Callable[[int], float]
+
+
+def counted(torch: Any, elements: int, device: str) -> Any:
+    """Return 0, 1, 2 … on the device; whole numbers up to 2**24 are exact in fp32, in any order."""
+    return torch.arange(elements, dtype=torch.int32, device=device)
+
+
+def empty_result(torch: Any, elements: int, device: str) -> Any:
+    """Return memory that holds no value which could be expected."""
+    return torch.full((elements,), -1.0, dtype=torch.float32, device=device)
+
+
+def made_all_reduce(
+    torch: Any, distributed: Any, rank: int, world: int, elements: int, device: str
+) -> Made:
+    """Everybody gets the sum of what all have."""
+    pattern = counted(torch, elements, device) % PATTERN_PERIOD
+    values = (pattern + rank).to(torch.float32)
+    expected = pattern * world + world * (world - 1) // 2
+    return (lambda: distributed.all_reduce(values)), values, expected
+
+
+def made_all_gather(
+    torch: Any, distributed: Any, rank: int, world: int, elements: int, device: str
+) -> Made:
+    """Everybody gets what each has, one after the other."""
+    share = elements // world
+    mine = (counted(torch, share, device) % PATTERN_PERIOD + rank).to(torch.float32)
+    index = counted(torch, share * world, device)
+    expected = index % share % PATTERN_PERIOD + index // share
+    result = empty_result(torch, share * world, device)
+    return (lambda: distributed.all_gather_into_tensor(result, mine)), result, expected
+
+
+def made_reduce_scatter(
+    torch: Any, distributed: Any, rank: int, world: int, elements: int, device: str
+) -> Made:
+    """Everybody gets a share of the sum of what all have."""
+    share = elements // world
+    values = (counted(torch, share * world, device) % PATTERN_PERIOD + rank).to(torch.float32)
+    pattern = (counted(torch, share, device) + rank * share) % PATTERN_PERIOD
+    expected = pattern * world + world * (world - 1) // 2
+    result = empty_result(torch, share, device)
+    return (lambda: distributed.reduce_scatter_tensor(result, values)), result, expected
+
+
+def made_broadcast(
+    torch: Any, distributed: Any, rank: int, world: int, elements: int, device: str
+) -> Made:
+    """Everybody gets what the last rank has."""
+    root = world - 1
+    expected = counted(torch, elements, device) % PATTERN_PERIOD + root
+    result = expected.to(torch.float32) if rank == root else empty_result(torch, elements, device)
+    return (lambda: distributed.broadcast(result, root)), result, expected
+
+
+def made_all_to_all(
+    torch: Any, distributed: Any, rank: int, world: int, elements: int, device: str
+) -> Made:
+    """Everybody gets a share from each, made for it alone."""
+    share = elements // world
+    index = counted(torch, share * world, device)
+    pattern, other = index % share % PATTERN_PERIOD, index // share
+    values = (pattern + other + rank * world).to(torch.float32)
+    expected = pattern + other * world + rank
+    result = empty_result(torch, share * world, device)
+    return (lambda: distributed.all_to_all_single(result, values)), result, expected
+
+
+def share_of_others(world: int) -> float:
+    """Return the part of the data that has to come from other ranks."""
+    return (world - 1) / world
+
+
+COLLECTIVES = (
+    Collective("all_reduce", "all_reduce", made_all_reduce, lambda n: 2 * share_of_others(n)),
+    Collective("all_gather", "all_gather_into_tensor", made_all_gather, share_of_others),
+    Collective("reduce_scatter", "reduce_scatter_tensor", made_reduce_scatter, share_of_others),
+    Collective("broadcast", "broadcast", made_broadcast, lambda _: 1.0),
+    Collective("all_to_all", "all_to_all_single", made_all_to_all, share_of_others),
+)
+# Bytes of one message, the larger of what a rank puts in and gets out. `quick` sends what it always
+# did: one size shows that the ranks reach each other, more would only show how fast.
+MESSAGE_BYTES = {
+    "cpu": {"quick": (4 << 20,), "standard": (64 << 10, 4 << 20), "full": (4096, 1 << 20, 16 << 20)},
+    "gpu": {
+        "quick": (4 << 20,),
+        "standard": (64 << 10, 4 << 20, 64 << 20),
+        "full": (4096, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20),
+    },
+}
+REPEATS = {"quick": 3, "standard": 5, "full": 20}  # timed runs of one size, after one that is not
+
+
+def collective_names(level: str) -> list[str]:
+    """Return the collectives that a level runs."""
+    names = [collective.name for collective in COLLECTIVES]
+    return names[:1] if level == "quick" else names
+
+
+def message_elements(accelerator: str, level: str, world: int, most: int) -> list[int]:
+    """Return how many fp32 values each message has: a multiple of the ranks, no more than *most*."""
+    sizes = MESSAGE_BYTES["cpu" if accelerator == "cpu" else "gpu"][level]
+    rounded = [max(1, min(size // 4, most) // world) * world for size in sizes]
+    return list(dict.fromkeys(rounded))
+
+
+def bandwidth(name: str, world: int, size: int, seconds: float) -> dict[str, Any]:
+    """Return one row of the table that rccl-tests prints: bytes, seconds, algbw and busbw in GB/s."""
+    (factor,) = (known.factor(world) for known in COLLECTIVES if known.name == name)
+    algbw = size / max(seconds, 1e-9) / 1e9
+    return {
+        "bytes": size,
+        "seconds": round(seconds, 7),
+        "algbw_gb_per_s": round(algbw, 3),
+        "busbw_gb_per_s": round(algbw * factor, 3),
+    }
+
+
+# --- transports: How ranks reach each other: what NCCL and RCCL say about it under NCCL_DEBUG=INFO ---
+
+KEPT_TRANSPORT_LINES = 6  # of each rank: one says what hundreds repeat, a channel each
+KEPT_WARNINGS = 8
+# "Channel 00/0 : 0[3000] -> 1[d000] via P2P/IPC comm 0x2bc1f840 nRanks 02" (RCCL names the
+# communicator), "Channel 01 : 0[1] -> 1[1] [send] via NET/Socket/0", "… via direct shared memory" (before 2.8)
+CHANNEL_LINE = re.compile(
+    r"NCCL INFO (?:Channel|Ring) \d+(?:/\d+)? : (\d+)(?:\[\w+\])? -> (\d+)(?:\[\w+\])? "
+    r"(?:\[(?:send|receive)\] )?via (.+?)(?: comm \w+.*)?$"
+)
+VERSION_LINE = re.compile(r"\b([NR]CCL version ?:? ?[0-9][\w.+-]*)")
+NETWORK_LINE = re.compile(r"NCCL INFO (?:Bootstrap ?: Using|NET/\w+ ?: Using) (.+)$")
+WARNING_LINE = re.compile(r"NCCL (?:WARN|ERROR) (.+)$|\[FATAL ERROR\]: (.+)$")
+# What NCCL, RCCL (posix_fallocate, ftruncate) and torch print when /dev/shm is full.
+SHARED_MEMORY_FULL = re.compile(
+    r"No space left on device|Error while creating shared memory segment|failed to extend /dev/shm"
+    r"|posix_fallocate failed|signal SIGBUS|killed by SIGBUS"
+)
+
+
+def transport_environment() -> dict[str, str]:
+    """Return what makes a rank say how it reaches the others, a line at a time.
+
+    On a pipe C's standard output holds lines back, and a rank that hangs or is killed never lets them
+    go; a debug file is written a line at a time (setlinebuf in RCCL's src/debug.cc), and this one is
+    standard output again. The channels belong to the subsystem INIT.
+    """
+    return {
+        "NCCL_DEBUG": "INFO",
+        "NCCL_DEBUG_SUBSYS": "INIT,BOOTSTRAP,ENV",
+        "NCCL_DEBUG_FILE": "/proc/self/fd/1",
+    }
+
+
+def transport_kind(text: str) -> str:
+    """Return "P2P/IPC", "SHM/direct" or "NET/Socket" from what follows "via"."""
+    if "shared memory" in text:
+        return "SHM/direct"
+    return "/".join(text.split("/")[:2])
+
+
+class TransportLog:
+    """What one rank's lines say. Bounded: takes any number of them."""
+
+    def __init__(self) -> None:
+        self.version = ""
+        self.network = ""
+        self.kinds: dict[str, int] = {}
+        self.lines: list[str] = []
+        self.warnings: list[str] = []
+
+    def take(self, line: str) -> None:
+        """Note what *line* says; most say nothing about transports."""
+        channel = CHANNEL_LINE.search(line)
+        if channel:
+            source, target, via = channel.groups()
+            kind = transport_kind(via)
+            self.kinds[kind] = self.kinds.get(kind, 0) + 1
+            said = f"{source} -> {target} via {via}"
+            if said not in self.lines and len(self.lines) < KEPT_TRANSPORT_LINES:
+                self.lines.append(said)
+            return
+        warning = WARNING_LINE.search(line)
+        if warning:
+            text = next(filter(None, warning.groups()))
+            if text not in self.warnings and len(self.warnings) < KEPT_WARNINGS:
+                self.warnings.append(text)
+            return
+        version, network = VERSION_LINE.search(line), NETWORK_LINE.search(line)
+        self.version = self.version or (version.group(1) if version else "")
+        self.network = self.network or (network.group(1) if network else "")
+
+    def evidence(self) -> dict[str, Any]:
+        """Return what was noted."""
+        return {
+            "channels": self.kinds,
+            "lines": self.lines,
+            "network": self.network,
+            "warnings": self.warnings,
+        }
+
+
+def shared_memory_bytes() -> int | None:
+    """Return the size of /dev/shm, None where there is none."""
+    try:
+        state = os.statvfs("/dev/shm")
+    except OSError:
+        return None
+    return state.f_blocks * state.f_frsize
+
+
+def shared_memory_reason(texts: list[str]) -> str:
+    """Return that /dev/shm is too small where one of *texts* says so, else nothing."""
+    for text in texts:
+        if SHARED_MEMORY_FULL.search(text):
+            size = shared_memory_bytes()
+            holds = "is missing" if size is None else f"holds {size / (1 << 20):g} MiB"
+            return (
+                f"/dev/shm {holds}, too little for the ranks' shared memory: "
+                "give the container more (shm_size, --shm-size)"
+            )
+    return ""
+
+
+# --- collectives: All devices together: what one rank does ---
+
+# gloo's words for a collective that it has not: every rank hears them before anything is sent.
+NOT_IN_BACKEND = re.compile(r"not support|not implemented|no backend|unsupported", re.IGNORECASE)
 
 
 def stage_collectives(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
-    """Take part in one all_reduce as one rank and check every value."""
+    """Take part in the collectives as one rank, one check for each.
+
+    Wrong values are noted and the rank goes on, in step with the others. After any other error it is
+    out of step: it stops, and the controller frees those that wait for it.
+    """
     torch = state["torch"]
-    rank, world = job["rank"], job["world"]
-    with reporter.check("collectives", "all_reduce") as check:
-        check.evidence["rank"] = rank
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(job["port"]))
-        distributed = importlib.import_module("torch.distributed")
-        if not distributed.is_available():
-            msg = "this torch was built without torch.distributed"
-            raise CheckFailed(msg)
-        reporter.send(doing="rendezvous", group="collectives")
-        distributed.init_process_group(
-            job["backend"],
-            init_method="env://",
-            rank=rank,
-            world_size=world,
-            timeout=timedelta(seconds=job["timeout"]),
-        )
-        reporter.send(doing="all_reduce", group="collectives")
-        check_all_reduce(check, torch, distributed, job)
-        reporter.send(doing="destroy_process_group", group="collectives")
+    distributed = None
+    for collective in COLLECTIVES:
+        if collective.name not in job["names"]:
+            continue
+        in_step = False
+        with reporter.check("collectives", collective.name) as check:
+            check.evidence["rank"] = job["rank"]
+            if distributed is None:
+                distributed = joined(reporter, job)
+                reporter.send(doing=collective.name, group="collectives")
+            wrong = run_collective(check, torch, distributed, job, collective)
+            in_step = True
+            if wrong:
+                raise CheckFailed(wrong)
+        if not in_step:
+            return
+    reporter.send(doing="destroy_process_group", group="collectives")
+    if distributed is not None:
         distributed.destroy_process_group()
 
 
-def check_all_reduce(check: Check, torch: Any, distributed: Any, job: dict[str, Any]) -> None:
-    """Sum a pattern over all ranks; whole numbers this small are exact in fp32, in any order."""
-    rank, world, elements = job["rank"], job["world"], job["elements"]
-    device = "cpu" if job["accelerator"] == "cpu" else "cuda:0"
-    pattern = torch.arange(elements, dtype=torch.int32, device=device) % 251
-    expected = pattern * world + world * (world - 1) // 2
-    for label in ("first", "second"):  # the first also sets up the connections
-        values = (pattern + rank).to(torch.float32)
-        synchronize(torch, device)
-        begin = time.monotonic()
-        distributed.all_reduce(values)
-        synchronize(torch, device)
-        check.evidence[f"{label}_seconds"] = round(time.monotonic() - begin, 6)
-        wrong = int((values != expected.to(torch.float32)).sum().item())
-        check.evidence.update(elements=elements, wrong=wrong)
-        if wrong:
-            msg = f"{wrong} of {elements} sums are wrong on rank {rank}"
-            raise CheckFailed(msg)
-
-
-def judged_collective(outcomes: list[Outcome], backend: str, elements: int) -> dict[str, Any]:
-    """Return one check for all ranks; the blame goes to a rank that failed, not to those that waited."""
-    ranks = []
-    blame: list[tuple[int, str]] = []
-    order = {"died": 0, "done": 1, "timeout": 2, "stopped": 3}
-    for rank, outcome in enumerate(outcomes):
-        check = outcome.checks[0] if outcome.checks else {}
-        reason = outcome.reason or check.get("reason", "")
-        if outcome.ended != "done" and outcome.doing:
-            reason += f" (in {outcome.doing[1]})"
-        ranks.append(
-            {"rank": rank, **check.get("evidence", {}), **outcome.evidence, "reason": reason}
-        )
-        if not outcome.passed:
-            blame.append((order[outcome.ended], f"rank {rank}: {reason}"))
-    return made_check(
-        "collectives",
-        "all_reduce",
-        "fail" if blame else "pass",
-        reason=min(blame)[1] if blame else "",
-        seconds=max(outcome.seconds for outcome in outcomes),
-        evidence={"backend": backend, "world": len(outcomes), "elements": elements, "ranks": ranks},
+def joined(reporter: Reporter, job: dict[str, Any]) -> Any:
+    """Meet the other ranks on loopback; return torch.distributed."""
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(job["port"]))
+    if job["backend"] == "nccl":
+        os.environ.update(transport_environment())
+    distributed = importlib.import_module("torch.distributed")
+    if not distributed.is_available():
+        msg = "this torch was built without torch.distributed"
+        raise CheckFailed(msg)
+    reporter.send(doing="rendezvous", group="collectives")
+    distributed.init_process_group(
+        job["backend"],
+        init_method="env://",
+        rank=job["rank"],
+        world_size=job["world"],
+        timeout=timedelta(seconds=job["timeout"]),
     )
+    return distributed
 
 
-def free_port() -> int:
-    """Return a TCP port on loopback that was free a moment ago."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+def run_collective(
+    check: Check, torch: Any, distributed: Any, job: dict[str, Any], collective: Collective
+) -> str:
+    """Run one collective in every size; return what is wrong with the values, "" when nothing is."""
+    if not hasattr(distributed, collective.function):
+        check.skip(f"this torch has no torch.distributed.{collective.function}")
+        return ""
+    check.evidence.update(sizes=[], wrong=0)
+    problem = ""
+    for elements in job["elements"]:
+        try:
+            row = measured(torch, distributed, job, collective, elements)
+        except (RuntimeError, NotImplementedError) as error:
+            if job["backend"] != "gloo" or not NOT_IN_BACKEND.search(str(error)):
+                raise
+            check.skip(f"gloo in this torch: {' '.join(str(error).split())[:200]}")
+            return ""
+        check.evidence["sizes"].append(row)
+        check.evidence["wrong"] += row["wrong"]
+        if row["wrong"]:
+            what = "sums" if "reduce" in collective.name else "values"
+            problem = problem or (
+                f"{row['wrong']} of {row['values']} {what} are wrong on rank {job['rank']}"
+            )
+    return problem
+
+
+def measured(
+    torch: Any, distributed: Any, job: dict[str, Any], collective: Collective, elements: int
+) -> dict[str, Any]:
+    """Run one size twice with fresh values, which are checked, and in between some more for the time.
+
+    The first run of all also sets up the connections, so it has a time of its own.
+    """
+    device = "cpu" if job["accelerator"] == "cpu" else "cuda:0"
+    row: dict[str, Any] = {"bytes": 4 * elements, "wrong": 0}
+    for again in (False, True):
+        run, result, expected = collective.make(
+            torch, distributed, job["rank"], job["world"], elements, device
+        )
+        begin = time.monotonic()
+        run()
+        synchronize(torch, device)
+        if not again:
+            row["first_seconds"] = round(time.monotonic() - begin, 6)
+        wrong = int((result != expected.to(torch.float32)).sum().item())
+        row.update(wrong=row["wrong"] + wrong, values=len(result))
+        if not again:
+            row["seconds"] = time_of(torch, run, device, REPEATS[job["level"]])
+    return row
+
+
+def time_of(torch: Any, run: Any, device: str, repeats: int) -> float:
+    """Return the seconds of one run, over several of them."""
+    synchronize(torch, device)
+    begin = time.monotonic()
+    for _ in range(repeats):
+        run()
+    synchronize(torch, device)
+    return (time.monotonic() - begin) / repeats
 
 
 # --- identity: Which device this is, and whether it is one that was passed in ---
@@ -972,9 +1511,8 @@ def check_identity(check: Check, torch: Any, job: dict[str, Any], *, on_gpu: boo
         raise CheckFailed(msg)
     seen = device_identity(torch, job["accelerator"])
     check.evidence.update(seen)
-    architectures = list(torch.cuda.get_arch_list())
-    if seen["gfx"] is not None and architectures:
-        check.evidence["arch_in_build"] = seen["gfx"] in architectures
+    if seen["architecture"] is not None:
+        check.evidence["code"] = code_for(seen["architecture"], torch.cuda.get_arch_list())
     if job["planned"]:
         check.evidence["claims"] = claimed(seen, job["planned"], job["index"])
 
@@ -1033,10 +1571,13 @@ def differences(seen: dict[str, Any], planned: dict[str, Any]) -> list[str]:
             address.lower().partition(".")[0] if address else None,
         ),
         ("unique id", seen["unique_id"], planned.get("unique_id")),
-        ("gfx", seen["gfx"], planned.get("gfx")),
     ):
         if value is not None and expected is not None and value != expected.lower():
             found.append(f"{what} {value}, not {expected}")
+    gfx, expected = seen["gfx"], planned.get("gfx")
+    # Under an override a GPU gives another target's name; that is a check of its own.
+    if gfx is not None and expected is not None and gfx not in answers_as(expected, os.environ):
+        found.append(f"gfx {gfx}, not {expected}")
     return found
 
 
@@ -1350,6 +1891,568 @@ def check_open(check: Check, path: str) -> None:
         raise CheckFailed(msg)
 
 
+# --- transformer: A causal transformer in plain torch operations, and what fp32 rounding may do to one ---
+
+# Small enough for a float64 run on a few processors, large enough for tiled kernels on a GPU.
+MODEL_SHAPES = {
+    "cpu": {"layers": 2, "width": 128, "heads": 4, "words": 512, "context": 256},
+    "gpu": {"layers": 4, "width": 512, "heads": 8, "words": 2048, "context": 512},
+}
+FP32_UNIT = 2.0**-24
+# Roundings of one elementwise function: exp, division and their like are good to about 2 ulp each.
+FUNCTION_ROUNDINGS = 16.0
+
+
+class PlainOperations:
+    """Operations as torch does them, in whatever format the weights have."""
+
+    def product(self, left: Any, right: Any) -> Any:
+        """Return a matrix product."""
+        return left @ right
+
+    def rounded(self, value: Any, terms: int = 1) -> Any:  # noqa: ARG002 - the other one wants it
+        """Return the result of an elementwise function, or of one that sums *terms* values."""
+        return value
+
+
+class RoundedAsFp32:
+    """Operations in float64, each result moved by the most that fp32 rounding may move it."""
+
+    def __init__(self, torch: Any, seed: int) -> None:
+        self._torch = torch
+        self._random = torch.Generator()
+        self._random.manual_seed(seed)
+
+    def product(self, left: Any, right: Any) -> Any:
+        """Return a matrix product and its rounding."""
+        bound = (left.abs() @ right.abs()) * (CONFIDENCE * math.sqrt(left.shape[-1]) * FP32_UNIT)
+        return left @ right + bound * self._signs(bound)
+
+    def rounded(self, value: Any, terms: int = 1) -> Any:
+        """Return *value* and its rounding."""
+        share = (FUNCTION_ROUNDINGS + CONFIDENCE * math.sqrt(terms)) * FP32_UNIT
+        return value * (1.0 + share * self._signs(value))
+
+    def _signs(self, like: Any) -> Any:
+        drawn = self._torch.randint(0, 2, like.shape, generator=self._random)
+        return drawn.double() * 2.0 - 1.0
+
+
+PLAIN = PlainOperations()
+
+
+def made_weights(torch: Any, shape: dict[str, int]) -> dict[str, Any]:
+    """Return seeded weights; each product keeps the size of what goes in."""
+    random = torch.Generator()
+    random.manual_seed(20)
+    width = shape["width"]
+    sizes = {
+        "words": (shape["words"], width),
+        "places": (shape["context"], width),
+        "head": (width, shape["words"]),
+    }
+    for layer in range(shape["layers"]):
+        sizes[f"{layer}.attention"] = (width, 3 * width)
+        sizes[f"{layer}.merge"] = (width, width)
+        sizes[f"{layer}.widen"] = (width, 4 * width)
+        sizes[f"{layer}.narrow"] = (4 * width, width)
+    return {
+        name: torch.randn(*size, generator=random) / math.sqrt(size[0] if "." in name else width)
+        for name, size in sizes.items()
+    }
+
+
+def tokens_for(torch: Any, shape: dict[str, int], rows: int, columns: int, seed: int) -> Any:
+    """Return a seeded input."""
+    random = torch.Generator()
+    random.manual_seed(seed)
+    return torch.randint(0, shape["words"], (rows, columns), generator=random)
+
+
+def logits_of(
+    torch: Any,
+    shape: dict[str, int],
+    weights: dict[str, Any],
+    tokens: Any,
+    operations: Any,
+    cache: dict[int, tuple[Any, Any]] | None = None,
+) -> Any:
+    """Return the logits after every token; *cache* holds keys and values of what came before."""
+    begin = cache[0][0].shape[2] if cache else 0
+    end = begin + tokens.shape[1]
+    flow = weights["words"][tokens] + weights["places"][begin:end]
+    for layer in range(shape["layers"]):
+        normal = normalised(operations, flow)
+        mixed = operations.product(normal, weights[f"{layer}.attention"])
+        seen = attended(torch, shape, mixed, operations, cache, layer)
+        merged = operations.product(seen, weights[f"{layer}.merge"])
+        flow = operations.rounded(flow + merged)
+        wide = operations.product(normalised(operations, flow), weights[f"{layer}.widen"])
+        active = operations.rounded(torch.nn.functional.silu(wide))
+        flow = operations.rounded(flow + operations.product(active, weights[f"{layer}.narrow"]))
+    return operations.product(normalised(operations, flow), weights["head"])
+
+
+def normalised(operations: Any, flow: Any) -> Any:
+    """Return each vector at length one per element (RMSNorm without a scale)."""
+    mean = (flow * flow).mean(dim=-1, keepdim=True)
+    return operations.rounded(flow * (mean + 1e-6).rsqrt(), flow.shape[-1])
+
+
+def attended(
+    torch: Any,
+    shape: dict[str, int],
+    mixed: Any,
+    operations: Any,
+    cache: dict[int, tuple[Any, Any]] | None,
+    layer: int,
+) -> Any:
+    """Return what each token takes from itself and those before it."""
+    rows, columns, _ = mixed.shape
+    heads = shape["heads"]
+    size = shape["width"] // heads
+    parts = mixed.view(rows, columns, 3, heads, size).permute(2, 0, 3, 1, 4)
+    query, key, value = parts[0], parts[1], parts[2]
+    if cache is not None:
+        if layer in cache:
+            key = torch.cat([cache[layer][0], key], dim=2)
+            value = torch.cat([cache[layer][1], value], dim=2)
+        cache[layer] = (key, value)
+    scores = operations.product(query, key.transpose(-1, -2)) / math.sqrt(size)
+    before = key.shape[2] - columns
+    future = torch.ones(columns, key.shape[2], dtype=torch.bool, device=mixed.device)
+    scores = scores.masked_fill(future.triu(before + 1), float("-inf"))
+    shares = operations.rounded(torch.softmax(scores, dim=-1), key.shape[2])
+    joined = operations.product(shares, value)
+    return joined.permute(0, 2, 1, 3).reshape(rows, columns, shape["width"])
+
+
+def decoded(
+    torch: Any, shape: dict[str, int], weights: dict[str, Any], prompt: Any, count: int
+) -> Any:
+    """Return the *count* likeliest tokens that follow *prompt*, one after the other."""
+    cache: dict[int, tuple[Any, Any]] = {}
+    logits = logits_of(torch, shape, weights, prompt, PLAIN, cache)
+    written = [logits[:, -1].argmax(dim=-1, keepdim=True)]
+    while len(written) < count:
+        logits = logits_of(torch, shape, weights, written[-1], PLAIN, cache)
+        written.append(logits[:, -1].argmax(dim=-1, keepdim=True))
+    return torch.cat(written, dim=1)
+
+
+# --- model: A small transformer with seeded weights: saved, loaded, asked, compared, repeated ---
+
+SHORT_INPUT = 8
+BATCH_ROWS = 4
+DECODED_TOKENS = 32
+MODEL_REPEATS = 20
+PERTURBED_RUNS = 2
+MODEL_BOUND_SOURCE = (
+    "largest change of a logit in a float64 run whose every operation is moved, with random signs, by what "
+    "fp32 rounding may do to it: 4*sqrt(K)*u*(|A||B|), Higham and Mary, SIAM J. Sci. Comput. 41 (2019); "
+    "method: Parker, Monte Carlo Arithmetic, UCLA CSD-970002 (1997)"
+)
+DEVICE_GROWTH_SOURCE = (
+    "torch.cuda.memory_allocated counts live tensors: repeats that keep none end where they began"
+)
+# mallopt(3): a block below M_MMAP_THRESHOLD, which adapts up to 32 MiB, may stay with the process.
+HOST_GROWTH_BYTES = 32 << 20
+HOST_GROWTH_SOURCE = (
+    "DEFAULT_MMAP_THRESHOLD_MAX of glibc, mallopt(3): freed blocks below 32 MiB may stay"
+)
+MODEL_NEEDS = ("save", "load", "randn", "randint", "softmax", "stack", "cat", "nn", "no_grad")
+
+
+def stage_model(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
+    """Use the device as a language model does: load weights, read, write, and do it again."""
+    torch = state["torch"]
+    device = "cpu" if job["accelerator"] == "cpu" else "cuda:0"
+    shape = MODEL_SHAPES["cpu" if device == "cpu" else "gpu"]
+    weights: dict[str, Any] = {}
+    there: dict[str, Any] = {}
+    with reporter.check("model", "load") as check:
+        missing = [name for name in MODEL_NEEDS if not hasattr(torch, name)]
+        if missing:
+            check.skip(f"this torch has no {', '.join(missing)}")
+        else:
+            weights = made_weights(torch, shape)
+            there = check_load(check, torch, weights, device)
+    if check.status != "pass":
+        return
+    exact = {name: tensor.double() for name, tensor in weights.items()}
+    with torch.no_grad():
+        for name, rows, columns in (
+            ("short_input", 1, SHORT_INPUT),
+            ("long_input", 1, shape["context"]),
+            ("batch", BATCH_ROWS, shape["context"] // 4),
+        ):
+            with reporter.check("model", name) as check:
+                tokens = tokens_for(torch, shape, rows, columns, seed=rows + columns)
+                check_logits(check, torch, shape, exact, there, tokens, device)
+        with reporter.check("model", "greedy_decode") as check:
+            check_decode(check, torch, shape, exact, there, device)
+        with reporter.check("model", "memory_growth") as check:
+            check_growth(check, torch, shape, there, device)
+
+
+def check_load(check: Check, torch: Any, weights: dict[str, Any], device: str) -> dict[str, Any]:
+    """Save the weights, load them onto the device, and compare every bit."""
+    folder = writable_folder()
+    check.evidence["folder"] = str(folder.parent)
+    try:
+        path = folder / "weights.pt"
+        begin = time.monotonic()
+        torch.save(weights, path)
+        saved = time.monotonic()
+        size = path.stat().st_size
+        try:
+            there = torch.load(path, map_location=device, weights_only=True)
+            check.evidence["weights_only"] = True
+        except TypeError:  # before torch 1.13
+            there = torch.load(path, map_location=device)
+            check.evidence["weights_only"] = False
+        synchronize(torch, device)
+        loaded = time.monotonic()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    check.evidence.update(
+        bytes=size,
+        save_gb_per_s=rate(size, saved - begin),
+        load_gb_per_s=rate(size, loaded - saved),
+    )
+    changed = [name for name in weights if not torch.equal(weights[name], there[name].cpu())]
+    if changed:
+        msg = f"{len(changed)} of {len(weights)} tensors are not what was saved: {', '.join(changed[:5])}"
+        raise CheckFailed(msg)
+    elsewhere = [name for name in there if str(there[name].device) != device]
+    if elsewhere:
+        msg = f"{elsewhere[0]} was loaded onto {there[elsewhere[0]].device}, not {device}"
+        raise CheckFailed(msg)
+    return dict(there)
+
+
+def writable_folder() -> Path:
+    """Return a new folder in the cache, or where temporary files go.
+
+    Raises:
+        CheckFailed: nothing can be written anywhere.
+    """
+    refused = []
+    for place in (os.environ.get("XDG_CACHE_HOME"), os.environ.get("TMPDIR"), "/tmp"):
+        if not place:
+            continue
+        try:
+            Path(place).mkdir(parents=True, exist_ok=True)
+            return Path(tempfile.mkdtemp(prefix="rocmrun-probe-model-", dir=place))
+        except OSError as error:
+            refused.append(f"{place}: {error.strerror}")
+    msg = f"no folder can be written to: {', '.join(refused)}"
+    raise CheckFailed(msg)
+
+
+def logit_bound(torch: Any, shape: dict[str, int], exact: Any, tokens: Any) -> tuple[Any, float]:
+    """Return the logits in float64, and how far fp32 rounding may move one of them."""
+    right = logits_of(torch, shape, exact, tokens, PLAIN)
+    moved = [
+        logits_of(torch, shape, exact, tokens, RoundedAsFp32(torch, seed))
+        for seed in range(PERTURBED_RUNS)
+    ]
+    return right, max(float((logits - right).abs().max().item()) for logits in moved)
+
+
+def check_logits(
+    check: Check,
+    torch: Any,
+    shape: dict[str, int],
+    exact: dict[str, Any],
+    there: dict[str, Any],
+    tokens: Any,
+    device: str,
+) -> None:
+    """Read an input on the device and compare every logit with a float64 run on the processor."""
+    logits_of(torch, shape, there, tokens.to(device), PLAIN)  # what is slow only once
+    synchronize(torch, device)
+    begin = time.monotonic()
+    seen = logits_of(torch, shape, there, tokens.to(device), PLAIN)
+    synchronize(torch, device)
+    seconds = time.monotonic() - begin
+    check.evidence.update(
+        rows=tokens.shape[0],
+        tokens=tokens.shape[1],
+        tokens_per_second=round(tokens.numel() / max(seconds, 1e-9), 1),
+    )
+    right, bound = logit_bound(torch, shape, exact, tokens)
+    error = (seen.cpu().double() - right).abs()
+    unusable = int((~torch.isfinite(error)).sum().item())
+    if unusable:
+        msg = f"{unusable} of {error.numel()} logits are not finite"
+        raise CheckFailed(msg)
+    worst = float(error.max().item())
+    wrong = int((error > bound).sum().item())
+    check.evidence.update(largest_error=worst, worst_share_of_bound=worst / bound, wrong=wrong)
+    check.threshold, check.threshold_source = bound, MODEL_BOUND_SOURCE
+    if wrong:
+        msg = f"{wrong} of {error.numel()} logits are wrong, the worst by {worst / bound:.3g} times the error bound"
+        raise CheckFailed(msg)
+
+
+def check_decode(
+    check: Check,
+    torch: Any,
+    shape: dict[str, int],
+    exact: dict[str, Any],
+    there: dict[str, Any],
+    device: str,
+) -> None:
+    """Write tokens one by one, with a cache, and ask the float64 run whether each was the likeliest.
+
+    A token counts as equal where the float64 run puts it so close to its own choice that rounding
+    decides between the two.
+    """
+    prompt = tokens_for(torch, shape, 1, SHORT_INPUT, seed=1)
+    first = decoded(torch, shape, there, prompt.to(device), DECODED_TOKENS)
+    synchronize(torch, device)
+    begin = time.monotonic()
+    written = decoded(torch, shape, there, prompt.to(device), DECODED_TOKENS)
+    synchronize(torch, device)
+    seconds = time.monotonic() - begin
+    whole = torch.cat([prompt, written.cpu()], dim=1)
+    right, bound = logit_bound(torch, shape, exact, whole[:, :-1])
+    asked = right[0, SHORT_INPUT - 1 :]
+    behind = asked.max(dim=-1).values - asked.gather(1, written.cpu()[0].unsqueeze(1))[:, 0]
+    equal = int((behind == 0).sum().item())
+    wrong = int((behind > 2 * bound).sum().item())
+    repeated = bool(torch.equal(first, written))
+    check.evidence.update(
+        tokens=DECODED_TOKENS,
+        equal=equal,
+        undecided=DECODED_TOKENS - equal - wrong,
+        repeated=repeated,
+        tokens_per_second=round(DECODED_TOKENS / max(seconds, 1e-9), 1),
+    )
+    check.threshold, check.threshold_source = 2 * bound, f"twice the {MODEL_BOUND_SOURCE}"
+    if wrong:
+        msg = f"{wrong} of {DECODED_TOKENS} tokens are not the likeliest"
+        raise CheckFailed(msg)
+    if not repeated and equal == DECODED_TOKENS:
+        msg = "two runs on the same prompt wrote different tokens"
+        raise CheckFailed(msg)
+
+
+def check_growth(
+    check: Check, torch: Any, shape: dict[str, int], there: dict[str, Any], device: str
+) -> None:
+    """Repeat one input and see whether memory grows on, once everybody has warmed up."""
+    tokens = tokens_for(torch, shape, 1, SHORT_INPUT, seed=2).to(device)
+
+    def repeat() -> tuple[int, int]:
+        for _ in range(MODEL_REPEATS):
+            decoded(torch, shape, there, tokens, 2)
+        synchronize(torch, device)
+        return (0 if device == "cpu" else torch.cuda.memory_allocated()), resident_bytes()
+
+    repeat()
+    before, after = repeat(), repeat()
+    on_device, on_host = after[0] - before[0], after[1] - before[1]
+    check.evidence.update(repeats=MODEL_REPEATS, host_bytes=on_host)
+    if device != "cpu":
+        check.evidence["device_bytes"] = on_device
+    check.threshold, check.threshold_source = float(HOST_GROWTH_BYTES), HOST_GROWTH_SOURCE
+    if on_host > HOST_GROWTH_BYTES:
+        check.degrade(f"{MODEL_REPEATS} repeats left {on_host >> 20} MiB more in the process")
+    if on_device > 0:
+        check.threshold, check.threshold_source = 0.0, DEVICE_GROWTH_SOURCE
+        msg = f"{MODEL_REPEATS} repeats left {on_device} bytes more on the device"
+        raise CheckFailed(msg)
+
+
+def resident_bytes() -> int:
+    """Return how much memory this process holds."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+# --- own: Checks of the profile's own: a command or a Python file, judged by how it ends and what it prints ---
+
+OWN_LINE_BYTES = 64 << 10  # a longer line is judged by what stands at its beginning
+OWN_OUTPUT_BYTES = 64 << 20
+OWN_LINGER_SECONDS = 0.5  # for output of a program that has ended, which a descendant may hold open
+OWN_TEXT = 400
+LARGEST_METRIC = 1e300  # what is kept as a number
+
+
+class OwnOutput:
+    """What a check prints, taken line by line: bounded, whatever comes."""
+
+    def __init__(self, pattern: str, names: list[str]) -> None:
+        try:
+            self._pattern = re.compile(pattern) if pattern else None
+        except re.error as error:
+            version = f"{sys.version_info.major}.{sys.version_info.minor}"
+            msg = f"expect_output is no regular expression for Python {version}: {error}"
+            raise CheckFailed(msg) from error
+        self._names = names
+        self._pending = {"stdout": b"", "stderr": b""}
+        self.bytes = 0
+        self.matched = self._pattern is None
+        self.metrics: dict[str, Any] = {}
+        self.tail: deque[str] = deque(maxlen=KEPT_LINES)
+
+    def take(self, stream: str, data: bytes) -> None:
+        """Take the next bytes of one stream."""
+        self.bytes += len(data)
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._line(stream, self._joined(stream, line))
+            self._pending[stream] = b""
+        self._pending[stream] = self._joined(stream, rest)
+
+    def end(self) -> None:
+        """Take what had no line end."""
+        for stream, line in self._pending.items():
+            self._line(stream, line)
+
+    def _joined(self, stream: str, data: bytes) -> bytes:
+        return (self._pending[stream] + data)[:OWN_LINE_BYTES]
+
+    def _line(self, stream: str, line: bytes) -> None:
+        if not line.strip():
+            return
+        self.tail.append(shown_line(line))
+        if not self.matched and self._pattern is not None:
+            self.matched = self._pattern.search(line.decode(errors="replace")) is not None
+        if stream != "stdout" or not self._names or not line.lstrip().startswith(b"{"):
+            return
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        self.metrics.update({name: values[name] for name in self._names if name in values})
+
+
+def stage_own(job: dict[str, Any], reporter: Reporter, _state: dict[str, Any]) -> None:
+    """Run one check of the profile's own."""
+    own = job["own"]
+    with reporter.check("own", own["name"]) as check:
+        output = OwnOutput(own["expect_output"], sorted(own["metrics"]))
+        try:
+            if own["source"]:
+                with tempfile.TemporaryDirectory(prefix="rocmrun-own-") as folder:
+                    path = Path(folder) / "own_check.py"
+                    path.write_text(own["source"], encoding="utf-8")
+                    python = [sys.executable, *(["-s"] if sys.flags.no_user_site else [])]
+                    code = run_own(check, [*python, str(path)], job["seconds"], output)
+            else:
+                code = run_own(check, own["command"], job["seconds"], output)
+        finally:
+            output.end()
+            check.evidence["last_lines"] = list(output.tail)
+            if output.metrics:
+                check.evidence["metrics"] = {
+                    name: shown_metric(value) for name, value in output.metrics.items()
+                }
+        judge_own(check, own, output, code)
+
+
+def run_own(check: Check, command: list[str], seconds: float, output: OwnOutput) -> int:
+    """Run *command* and return its exit code; negative is the signal that ended it.
+
+    It stays in this process's group, which the controller ends when the check is over: whatever it
+    left behind goes with it.
+    """
+    check.evidence["command"] = [word[:OWN_TEXT] for word in command[:20]]
+    before = oom_kills()
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+    except OSError as error:
+        msg = f"cannot start {command[0][:OWN_TEXT]}: {error.strerror}"
+        raise CheckFailed(msg) from error
+    with process:
+        try:
+            in_time = heard_out(process, time.monotonic() + seconds, output)
+        finally:
+            process.kill()
+    check.evidence["exit_code"] = code = process.returncode
+    if output.bytes > OWN_OUTPUT_BYTES:
+        msg = f"it printed more than {OWN_OUTPUT_BYTES >> 20} MiB"
+        raise CheckFailed(msg)
+    if not in_time:
+        msg = f"not finished after {seconds:g} s"
+        raise CheckFailed(msg)
+    if code == -signal.SIGKILL and oom_kills() > before:
+        msg = "it was killed: the container's memory limit was reached"
+        raise CheckFailed(msg)
+    return code
+
+
+def heard_out(process: subprocess.Popen[bytes], deadline: float, output: OwnOutput) -> bool:
+    """Listen until the program ends; return whether it did so before *deadline*."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    ended = False
+    with selectors.DefaultSelector() as selector:
+        for name, stream in (("stdout", process.stdout), ("stderr", process.stderr)):
+            selector.register(stream, selectors.EVENT_READ, name)
+        while output.bytes <= OWN_OUTPUT_BYTES:
+            left = deadline - time.monotonic()
+            ready = selector.select(max(0.0, min(left, 0.1))) if selector.get_map() else []
+            for key, _ in ready:
+                data = os.read(key.fd, 1 << 16)
+                output.take(key.data, data)
+                if not data:
+                    selector.unregister(key.fileobj)
+            if not ended and process.poll() is not None:
+                ended, deadline = True, time.monotonic() + OWN_LINGER_SECONDS
+            if ended and (not ready or not selector.get_map()):
+                return True
+            if left <= 0:
+                return ended
+            if not selector.get_map() and not ended:
+                time.sleep(min(0.02, max(0.0, left)))
+    return ended
+
+
+def judge_own(check: Check, own: dict[str, Any], output: OwnOutput, code: int) -> None:
+    """Compare how it ended and what it printed with what the profile expects."""
+    if code < 0:
+        msg = f"it was killed by {signal_name(-code)}"
+        raise CheckFailed(msg)
+    if code != own["expect_exit"]:
+        last = f": {output.tail[-1]}" if output.tail else ""
+        msg = f"it ended with exit code {code}, not {own['expect_exit']}{last}"
+        raise CheckFailed(msg)
+    if not output.matched:
+        msg = f"no line of its output matches {own['expect_output']}"
+        raise CheckFailed(msg)
+    for name, bounds in sorted(own["metrics"].items()):
+        value = output.metrics.get(name)
+        if name not in output.metrics:
+            msg = f"it printed no metric {name}: a JSON object in a line of its standard output"
+            raise CheckFailed(msg)
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or not math.isfinite(value)
+        ):
+            msg = f"its metric {name} is no number: {shown_metric(value)}"
+            raise CheckFailed(msg)
+        for word, bound in sorted(bounds.items()):
+            check.threshold = float(bound)
+            check.threshold_source = f"the profile: metrics.{name}.{word} of check {own['name']}"
+            if (value < bound) if word == "min" else (value > bound):
+                relation = "less than" if word == "min" else "more than"
+                msg = f"its metric {name} is {value:g}, {relation} {bound:g}"
+                raise CheckFailed(msg)
+
+
+def shown_metric(value: Any) -> Any:
+    """Return a metric as it is kept for evidence."""
+    if isinstance(value, (int, float)) and abs(value) < LARGEST_METRIC:
+        return value
+    return str(value)[:100] if isinstance(value, (str, int, float)) else type(value).__name__
+
+
 # --- child: What a child does: the jobs that come down its pipe ---
 
 def child_main(jobs: int, results: int) -> int:
@@ -1366,6 +2469,8 @@ def child_main(jobs: int, results: int) -> int:
         "build": stage_build,
         "device": stage_device,
         "collectives": stage_collectives,
+        "model": stage_model,
+        "own": stage_own,
     }
     with os.fdopen(jobs, "rb") as lines:
         for line in lines:
@@ -1377,6 +2482,64 @@ def child_main(jobs: int, results: int) -> int:
             faulthandler.cancel_dump_traceback_later()
             reporter.send(done=job["stage"])
     return 0
+
+
+# --- own_stage: The checks of a profile's own, each in a process of its own after everything else has let go of the GPUs ---
+
+REPORT_SECONDS = 5.0  # what a check's child may take to say how the check ended
+
+
+def run_own_checks(
+    settings: dict[str, Any],
+    events: Events,
+    spawn: Callable[[str, dict[str, str]], Child],
+    close: Callable[[Child], None],
+    devices: dict[Any, bool],
+    end: float,
+) -> None:
+    """Run every check, one after the other, once or once a device.
+
+    *devices* says which are here and whether each passed on its own: with one that failed, a check
+    of all of them would only say the same again. *end* is when the probe must be over.
+    """
+    failed = [str(device) for device, passed in devices.items() if not passed]
+    for own in settings["checks"]:
+        targets = list(devices) if own["device"] == "each" else [None]
+        if not targets:
+            skip(events, own, None, "no device was found")
+        for device in targets:
+            bad = failed if device is None else [] if devices[device] else [str(device)]
+            left = end - time.monotonic() - REPORT_SECONDS
+            if bad:
+                skip(events, own, device, f"device {', '.join(bad)} failed on its own")
+            elif left <= 0:
+                skip(events, own, device, "no time is left: see timeout_seconds")
+            else:
+                environment = dict(os.environ)
+                if isinstance(device, int):
+                    environment = device_environment(settings["accelerator"], device, 1)
+                child = spawn(f"check {own['name']}", environment)
+                run_own_check(child, events, own, device, min(own["timeout"], left))
+                close(child)
+
+
+def run_own_check(
+    child: Child, events: Events, own: dict[str, Any], device: Any, seconds: float
+) -> None:
+    """Run one check in *child* and report it."""
+    child.on_doing = lambda group, name: events.doing(group, name, device)
+    job = {"stage": "own", "own": own, "seconds": seconds}
+    outcome = child.run(
+        job, seconds + REPORT_SECONDS, lambda check: events.check({**check, "device": device})
+    )
+    if outcome.ended != "done" and not outcome.checks:
+        reason, evidence = outcome.reason, outcome.evidence
+        events.fail("own", own["name"], reason, device=device, evidence=evidence)
+
+
+def skip(events: Events, own: dict[str, Any], device: Any, reason: str) -> None:
+    """Report a check that was not tried."""
+    events.check(made_check("own", own["name"], "skipped", reason=reason, device=device))
 
 
 # --- waves: How many children fit into memory at once ---
@@ -1412,6 +2575,7 @@ class Controller:
         self._accelerator = settings["accelerator"]
         self._planned = settings["expect"].get("gpus") or None
         self._found = 0  # devices that torch counts
+        self._proved: dict[Any, bool] = {}  # each device, and whether it passed on its own
         self._claims: list[list[int]] = []  # for each device, the planned GPUs that it can be
 
     def run(self) -> None:
@@ -1422,11 +2586,19 @@ class Controller:
                 self._cpu()
             else:
                 self._gpus()
+            self._end_children()  # which hold memory on the GPUs
+            run_own_checks(
+                self._settings, self._events, self._child, self._close, self._proved, self._end
+            )
         finally:
-            for child in self._children:
-                child.dismiss()
-            for child in self._children:
-                child.close()
+            self._end_children()
+
+    def _end_children(self) -> None:
+        for child in self._children:
+            child.dismiss()
+        for child in self._children:
+            child.close()
+        self._children.clear()
 
     def kill(self) -> None:
         """End every child at once."""
@@ -1457,6 +2629,7 @@ class Controller:
         return self._collect(child, stage, device)
 
     def _collect(self, child: Child, stage: str, device: Any = None) -> bool:
+        child.on_doing = lambda group, name: self._events.doing(group, name, device)
         outcome = child.wait(lambda check: self._events.check({**check, "device": device}))
         self._claims += [
             c["evidence"]["claims"] for c in outcome.checks if "claims" in c["evidence"]
@@ -1487,6 +2660,7 @@ class Controller:
             and self._do(child, "build", gpus=None)
             and self._do(child, "device", "cpu")
         )
+        passed = self._model(child, "cpu", passed=passed)
         if "collectives" not in stages_of(self._settings):
             return
         if not passed:
@@ -1509,6 +2683,7 @@ class Controller:
         self._close(build)
         if not usable:
             self.kill()
+            self._proved = dict.fromkeys(range(count), False)
             for index in range(count):
                 self._skip(
                     "device", "device", "torch is not usable here: see the build checks", index
@@ -1559,8 +2734,19 @@ class Controller:
 
     def _device(self, child: Child, index: int) -> bool:
         if not self._collect(child, "import", index):
+            self._proved[index] = False
             return False
-        return self._do(child, "device", index, index=index, planned=self._planned)
+        passed = self._do(child, "device", index, index=index, planned=self._planned)
+        return self._model(child, index, passed=passed)
+
+    def _model(self, child: Child, device: Any, *, passed: bool) -> bool:
+        """Run a model on a device that passed on its own; return whether it still stands."""
+        if passed and "model" in stages_of(self._settings):
+            passed = self._do(child, "model", device)
+        elif "model" in stages_of(self._settings):
+            self._skip("model", "load", "the device failed on its own", device)
+        self._proved[device] = passed
+        return passed
 
     def _distinct(self) -> None:
         """Fail when two devices say that they are one; partitions of one GPU may say the same."""

@@ -13,6 +13,8 @@ from rocmrun.probe.parts.checks import Reporter
 from rocmrun.probe.parts.collectives import stage_collectives
 from rocmrun.probe.parts.device import stage_device
 from rocmrun.probe.parts.environment import stage_environment
+from rocmrun.probe.parts.model import stage_model
+from rocmrun.probe.parts.own import stage_own
 
 
 def child_main(jobs: int, results: int) -> int:
@@ -29,6 +31,8 @@ def child_main(jobs: int, results: int) -> int:
         "build": stage_build,
         "device": stage_device,
         "collectives": stage_collectives,
+        "model": stage_model,
+        "own": stage_own,
     }
     with os.fdopen(jobs, "rb") as lines:
         for line in lines:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rocmrun.probe.parts.collectives import COLLECTIVE_ELEMENTS, free_port, judged_collective
 from rocmrun.probe.parts.events import Events, made_check
+from rocmrun.probe.parts.own_stage import run_own_checks
 from rocmrun.probe.parts.processes import Child, Outcome, device_environment
 from rocmrun.probe.parts.settings import stages_of
 from rocmrun.probe.parts.waves import wave_size
@@ -27,6 +28,7 @@ class Controller:
         self._accelerator = settings["accelerator"]
         self._planned = settings["expect"].get("gpus") or None
         self._found = 0  # devices that torch counts
+        self._proved: dict[Any, bool] = {}  # each device, and whether it passed on its own
         self._claims: list[list[int]] = []  # for each device, the planned GPUs that it can be
 
     def run(self) -> None:
@@ -37,11 +39,19 @@ class Controller:
                 self._cpu()
             else:
                 self._gpus()
+            self._end_children()  # which hold memory on the GPUs
+            run_own_checks(
+                self._settings, self._events, self._child, self._close, self._proved, self._end
+            )
         finally:
-            for child in self._children:
-                child.dismiss()
-            for child in self._children:
-                child.close()
+            self._end_children()
+
+    def _end_children(self) -> None:
+        for child in self._children:
+            child.dismiss()
+        for child in self._children:
+            child.close()
+        self._children.clear()
 
     def kill(self) -> None:
         """End every child at once."""
@@ -72,6 +82,7 @@ class Controller:
         return self._collect(child, stage, device)
 
     def _collect(self, child: Child, stage: str, device: Any = None) -> bool:
+        child.on_doing = lambda group, name: self._events.doing(group, name, device)
         outcome = child.wait(lambda check: self._events.check({**check, "device": device}))
         self._claims += [
             c["evidence"]["claims"] for c in outcome.checks if "claims" in c["evidence"]
@@ -102,6 +113,7 @@ class Controller:
             and self._do(child, "build", gpus=None)
             and self._do(child, "device", "cpu")
         )
+        passed = self._model(child, "cpu", passed=passed)
         if "collectives" not in stages_of(self._settings):
             return
         if not passed:
@@ -124,6 +136,7 @@ class Controller:
         self._close(build)
         if not usable:
             self.kill()
+            self._proved = dict.fromkeys(range(count), False)
             for index in range(count):
                 self._skip(
                     "device", "device", "torch is not usable here: see the build checks", index
@@ -174,8 +187,19 @@ class Controller:
 
     def _device(self, child: Child, index: int) -> bool:
         if not self._collect(child, "import", index):
+            self._proved[index] = False
             return False
-        return self._do(child, "device", index, index=index, planned=self._planned)
+        passed = self._do(child, "device", index, index=index, planned=self._planned)
+        return self._model(child, index, passed=passed)
+
+    def _model(self, child: Child, device: Any, *, passed: bool) -> bool:
+        """Run a model on a device that passed on its own; return whether it still stands."""
+        if passed and "model" in stages_of(self._settings):
+            passed = self._do(child, "model", device)
+        elif "model" in stages_of(self._settings):
+            self._skip("model", "load", "the device failed on its own", device)
+        self._proved[device] = passed
+        return passed
 
     def _distinct(self) -> None:
         """Fail when two devices say that they are one; partitions of one GPU may say the same."""

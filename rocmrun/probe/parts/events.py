@@ -81,6 +81,11 @@ class Events:
         reason = f": {check['reason']}" if check.get("reason") else ""
         say(f"[{where}] {check['name']} {check['status']} {check['seconds']:.2f}s{reason}")
 
+    def doing(self, group: str, name: str, device: Any) -> None:
+        """Say what is under way, for those who watch."""
+        if not self.ended:
+            self.emit("doing", group=group[:100], name=name[:100], device=device)
+
     def fail(self, group: str, name: str, reason: str, **fields: Any) -> None:
         """Write a failed check that no child could report itself."""
         self.check(made_check(group, name, "fail", reason=reason, **fields))

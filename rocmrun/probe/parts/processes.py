@@ -59,6 +59,8 @@ class Child:
         self._tail: deque[str] = deque(maxlen=KEPT_LINES)
         self._pending = {"results": b"", "output": b""}
         self._job: dict[str, Any] = {}
+        self.on_doing: Callable[[str, str], None] = lambda _group, _name: None
+        self.on_line: Callable[[str], None] = lambda _line: None
         self._begin = self._deadline = time.monotonic()
         self._oom_kills = oom_kills()
         self._process, self._jobs, results = spawn(source, environment)
@@ -151,7 +153,7 @@ class Child:
         *lines, rest = (self._pending[name] + data).split(b"\n")
         if name == "output":
             self._pending[name] = rest[-KEPT_LINE_LENGTH:]
-            self._tail.extend(shown_line(line) for line in lines if line.strip())
+            self._hear(lines)
             return
         self._pending[name] = rest
         for line in lines:
@@ -163,6 +165,7 @@ class Child:
     def _take(self, reply: dict[str, Any], outcome: Outcome, report: Any) -> None:
         if "doing" in reply:
             outcome.doing = (reply["group"], reply["doing"])
+            self.on_doing(*outcome.doing)
         elif "check" in reply:
             outcome.doing = None
             outcome.checks.append(reply["check"])
@@ -219,9 +222,14 @@ class Child:
                 break
             *lines, pending = (pending + data).split(b"\n")
             pending = pending[-KEPT_LINE_LENGTH:]
-            self._tail.extend(shown_line(line) for line in lines if line.strip())
-        if pending.strip():
-            self._tail.append(shown_line(pending))
+            self._hear(lines)
+        self._hear([pending])
+
+    def _hear(self, lines: list[bytes]) -> None:
+        for line in lines:
+            if line.strip():
+                self._tail.append(shown_line(line))
+                self.on_line(self._tail[-1])
 
 
 def spawn(source: bytes, environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], int, int]:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from rocmrun.probe.parts.own_settings import complete_own_checks
+
 PROTOCOL_VERSION = 1
 PROBE_VERSION = "0.1.0"
 LEVELS = ("quick", "standard", "full")
 ACCELERATORS = ("rocm", "cuda", "cpu")
 # Seconds that one stage of one child may take. A cold import of torch from a slow disk takes minutes.
-TIMEOUTS = {"environment": 30, "import": 240, "build": 60, "device": 120, "collectives": 90}
+TIMEOUTS = {
+    "environment": 30,
+    "import": 240,
+    "build": 60,
+    "device": 120,
+    "collectives": 90,
+    "model": 300,
+}
 DEVICE_SECONDS = {"quick": 120, "standard": 300, "full": 600}
 # Square matrices: a CPU needs about a second for all three formats, a GPU far less than its import.
 SIZES = {
@@ -36,6 +45,7 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
         "size": None,
         "timeouts": {},
         "expect": {},
+        "checks": [],
         **{key: value for key, value in given.items() if value is not None},
     }
     for key, known in (
@@ -47,6 +57,9 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
         if settings.get(key, known[0]) not in known:
             msg = f"{key} is {settings[key]!r}, this probe knows {', '.join(map(str, known))}"
             raise SettingsError(msg)
+    settings["checks"], problem = complete_own_checks(settings["checks"], settings["level"])
+    if problem:
+        raise SettingsError(problem)
     kind = "cpu" if settings["accelerator"] == "cpu" else "gpu"
     settings["size"] = settings["size"] or SIZES[kind][settings["level"]]
     settings["timeouts"] = {
@@ -62,4 +75,8 @@ def stages_of(settings: dict[str, Any]) -> list[str]:
     stages = ["environment", "build", "device"]
     if settings["accelerator"] != "cpu" or settings["level"] != "quick":
         stages.append("collectives")
+    if settings["level"] == "full":
+        stages.append("model")
+    if settings["checks"]:
+        stages.append("own")
     return stages
