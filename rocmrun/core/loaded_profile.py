@@ -127,10 +127,7 @@ def override(
     """
     replaced, added = list(leaves(replacing or {})), list(leaves(adding or {}))
     asked = [key_path(path) for path in (*replaced, *added)]
-    if asked and not loaded.profile.policy.overrides:
-        msg = f"profile {loaded.name} may not be changed from the command line: policy.overrides is false"
-        hint = f'write a profile with extends = "{loaded.name}" and change it there'
-        raise PlanRefused(msg, hint=hint, details=tuple(f"asked for: {key}" for key in asked))
+    refuse_overrides(loaded, asked)
     before = loaded.profile.as_data()
     data = merged_tables(before, replacing or {})
     sources = dict(loaded.provenance)
@@ -144,6 +141,19 @@ def override(
     changed = replace(loaded, provenance=sources)
     profile = parse_profile(data, name=loaded.name, file_of=changed.source)
     return replace(changed, profile=profile)
+
+
+def refuse_overrides(loaded: LoadedProfile, asked: Iterable[str]) -> None:
+    """Refuse what the command line asks for where the profile lets nobody change it.
+
+    Raises:
+        PlanRefused: with every key or option.
+    """
+    details = tuple(f"asked for: {what}" for what in asked)
+    if details and not loaded.profile.policy.overrides:
+        msg = f"profile {loaded.name} may not be changed from the command line: policy.overrides is false"
+        hint = f'write a profile with extends = "{loaded.name}" and change it there'
+        raise PlanRefused(msg, hint=hint, details=details)
 
 
 def shadow_notes(chain: Iterable[ProfileFile]) -> tuple[str, ...]:

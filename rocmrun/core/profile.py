@@ -255,7 +255,7 @@ class Policy(Table):
 
     overrides: Boolean = Field(
         default=True,
-        description="Whether options such as -e, -v and --network may change this profile.",
+        description="Whether options may change this profile (-e, -v, --network), widen it (--debug, --unlocked, --share) or weaken its proof (--no-probe).",
     )
 
 

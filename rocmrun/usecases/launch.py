@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import Callable, Mapping
 
 from rocmrun.core.create_request import create_request
+from rocmrun.core.loaded_profile import LoadedProfile, refuse_overrides
 from rocmrun.core.plan import Plan
-from rocmrun.core.planner import cache_of
 from rocmrun.core.report import ProbeReport, RunRecord
 from rocmrun.core.rights import unequal_rights
 from rocmrun.core.text import human_size
@@ -28,6 +28,7 @@ from rocmrun.usecases.run import LaunchRequest, Run
 from rocmrun.usecases.run_report import check_report_path, now, refusal_reported
 
 KILLED = 137
+LEVELS = ("quick", "standard", "full")  # each proves what the one before does, and more
 
 
 def launch(request: LaunchRequest, *, connect: Callable[[], Engine], voice: Voice) -> int:
@@ -39,7 +40,7 @@ def launch(request: LaunchRequest, *, connect: Callable[[], Engine], voice: Voic
     with signals.as_exceptions():
         run = begin(request, connect, voice)
         with run.reported():
-            make_cache(run.plan)
+            make_cache(run)
             with _reserved(run) as release:
                 proof = prove_first(run)
                 return run_workload(run, proof, release)
@@ -54,7 +55,6 @@ def probe(request: LaunchRequest, *, connect: Callable[[], Engine], voice: Voice
     with signals.as_exceptions():
         run = begin(request, connect, voice)
         with run.reported():
-            make_cache(run.plan)
             with _reserved(run):
                 _prove(run, request.level or run.plan.probe.level)
             run.record = run.record.ended(ended_at=now())
@@ -67,6 +67,7 @@ def begin(request: LaunchRequest, connect: Callable[[], Engine], voice: Voice) -
     with refusal_reported(request.report, request.ask.profile):
         check_request(request)
         loaded = load(request.ask)
+        check_policy(request, loaded)
         engine = connect()
         prepared = prepare(request.ask, engine, fetch=True, on_pull=voice.on_pull, loaded=loaded)
     announce(prepared, voice)
@@ -92,6 +93,20 @@ def check_request(request: LaunchRequest) -> None:
         raise PlanRefused(msg, hint="commit a lock: rocmrun lock")
 
 
+def check_policy(request: LaunchRequest, loaded: LoadedProfile) -> None:
+    """Refuse options that widen what runs or weaken what is proved, where the profile forbids overrides."""
+    ask, probe = request.ask, loaded.profile.probe
+    weaker = request.level is not None and LEVELS.index(request.level) < LEVELS.index(probe.level)
+    asked = {
+        "--debug": ask.debug,
+        "--unlocked": ask.unlocked,
+        "--no-probe": not request.probe,
+        f"--probe-level {request.level}": weaker,
+        "--share": request.share,
+    }
+    refuse_overrides(loaded, [option for option, given in asked.items() if given])
+
+
 def announce(prepared: Prepared, voice: Voice) -> None:
     """Name the profile and lock files used, and whatever the plan notes."""
     for note in prepared.loaded.shadows:
@@ -112,11 +127,12 @@ def announce(prepared: Prepared, voice: Voice) -> None:
         (voice.warn if note in prepared.engine_notes else voice.detail)(note)
 
 
-def make_cache(plan: Plan) -> None:
+def make_cache(run: Run) -> None:
     """Make the plan's cache directory, which a bind mount needs to exist."""
-    cache = cache_of(plan)
-    if cache is not None:
-        make_cache_directory(cache.source, read_caller().cache_root, plan.uid, plan.gid)
+    plan, profile = run.plan, run.prepared.loaded.path
+    if plan.cache is not None:
+        root = read_caller().cache_root
+        make_cache_directory(plan.cache.source, root, plan.uid, plan.gid, profile=profile)
 
 
 def prove_first(run: Run) -> Mapping[str, object] | None:
@@ -206,13 +222,15 @@ def run_workload(run: Run, proof: Mapping[str, object] | None, release: Callable
         labels=run.labels("workload"),
         keep_log=request.detach or request.keep,
     )
+    # Once more: somebody may have cleaned while the probe ran.
+    make_cache(run)
     name = run.container_name("workload")
     keep = request.detach or request.keep
     with created(
         run.engine, plan, body, name=name, keep=keep, on_warning=run.voice.warn
     ) as container:
         if proof is not None:
-            check_same_rights(proof, container)
+            check_same_rights(proof, container, plan)
         check_groups(run.engine, container, plan)
         check_command(run.engine, container, plan)
         check_unchanged(run.prepared, run.engine)
@@ -221,9 +239,10 @@ def run_workload(run: Run, proof: Mapping[str, object] | None, release: Callable
         return _foreground(run, container, release)
 
 
-def check_same_rights(proof: Mapping[str, object], container: CreatedContainer) -> None:
+def check_same_rights(proof: Mapping[str, object], container: CreatedContainer, plan: Plan) -> None:
     """Refuse a workload container that differs from the probe's in any right."""
-    different = unequal_rights(proof, container.record)
+    cache = plan.cache.target if plan.cache else None
+    different = unequal_rights(proof, container.record, cache=cache)
     if different:
         msg = "the engine gave the workload other rights than the probe had; nothing was started"
         raise ContainerMismatch(msg, details=different)

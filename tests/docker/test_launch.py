@@ -232,14 +232,14 @@ def test_sizes_of_memory_and_shared_memory(engine: docker.DockerClient, jobs: Jo
 def test_a_policy_forbids_changes_from_the_command_line(
     workspace: Workspace, tiny_image: str
 ) -> None:
-    """What the site wrote is what runs; the command itself stays free."""
+    """What the site wrote is what runs, and it is proved."""
     profile = workspace.profile(tiny_image, "[policy]\noverrides = false\n")
-    refused = workspace.rocmrun("launch", profile, "--no-probe", "-e", "A=b", "--", "true")
-    allowed = workspace.rocmrun("launch", profile, "--no-probe", "--", "echo", "still mine")
+    changed = workspace.rocmrun("launch", profile, "-e", "A=b", "--", "true")
+    unproved = workspace.rocmrun("launch", profile, "--no-probe", "--share", "--", "true")
 
-    assert refused.returncode == 125
-    assert "error[policy]: " in refused.stderr
-    assert (allowed.returncode, allowed.stdout) == (0, "still mine\n")
+    assert (changed.returncode, unproved.returncode) == (125, 125)
+    assert "error[policy]: " in changed.stderr
+    assert "asked for: --no-probe\n  asked for: --share\n" in unproved.stderr
 
 
 def test_an_unlocked_image_is_started_loudly_and_never_in_ci(

@@ -170,6 +170,32 @@ def test_without_a_probe_that_is_said_aloud(stage: Stage) -> None:
     assert (stage.report["probe_outcome"], stage.report["probe_reason"]) == ("none", "--no-probe")
 
 
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ({"probe": False}, "--no-probe"),
+        ({"share": True}, "--share"),
+        ({"level": "quick"}, "--probe-level quick"),
+        ({"debug": True}, "--debug"),
+        ({"unlocked": True}, "--unlocked"),
+    ],
+)
+def test_a_profile_may_forbid_to_weaken_its_proof(
+    stage: Stage, asked: dict[str, Any], named: str
+) -> None:
+    """No engine is asked; more proof than the profile wants is always welcome."""
+    strict = '[probe]\nlevel = "standard"\n[policy]\noverrides = false\n'
+    stage.profile(CPU_JOB + strict)
+
+    ask = stage.ask(**{name: asked.pop(name) for name in ("debug", "unlocked") if name in asked})
+
+    with pytest.raises(PlanRefused) as caught:
+        stage.launch(an_engine(), ask=ask, **asked)
+
+    assert caught.value.details == (f"asked for: {named}",)
+    assert stage.connected == 0
+
+
 def test_a_probe_that_passed_counts_until_the_next_boot(stage: Stage) -> None:
     stage.launch(an_engine())
     engine = an_engine()
