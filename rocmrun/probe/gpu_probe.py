@@ -19,30 +19,36 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import errno
 import faulthandler
 import fcntl
 import importlib
+import importlib.util
 import json
 import math
 import mmap
 import os
 import platform
 import pwd
+import random
 import re
 import resource
 import selectors
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import traceback
+from array import array
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from operator import mul
 from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
@@ -113,6 +119,7 @@ PROTOCOL_VERSION = 1
 PROBE_VERSION = "0.1.0"
 LEVELS = ("quick", "standard", "full")
 ACCELERATORS = ("rocm", "cuda", "cpu")
+RUNTIMES = ("torch", "hip")
 # Seconds that one stage of one child may take. A cold import of torch from a slow disk takes minutes.
 TIMEOUTS = {
     "environment": 30,
@@ -120,9 +127,13 @@ TIMEOUTS = {
     "build": 60,
     "device": 120,
     "collectives": 90,
+    "peer_copies": 120,
+    "hip_runtime": 60,
+    "hip": 120,
     "model": 300,
 }
 DEVICE_SECONDS = {"quick": 120, "standard": 300, "full": 600}
+COLLECTIVES_SECONDS = {"quick": 90, "standard": 180, "full": 300}
 # Square matrices: a CPU needs about a second for all three formats, a GPU far less than its import.
 SIZES = {
     "cpu": {"quick": 256, "standard": 512, "full": 768},
@@ -154,12 +165,15 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
     for key, known in (
         ("level", LEVELS),
         ("accelerator", ACCELERATORS),
-        ("runtime", ("torch",)),
+        ("runtime", RUNTIMES),
         ("v", (PROTOCOL_VERSION,)),
     ):
         if settings.get(key, known[0]) not in known:
             msg = f"{key} is {settings[key]!r}, this probe knows {', '.join(map(str, known))}"
             raise SettingsError(msg)
+    if settings["runtime"] == "hip" and settings["accelerator"] != "rocm":
+        msg = f"runtime hip is for accelerator rocm, not {settings['accelerator']}"
+        raise SettingsError(msg)
     settings["checks"], problem = complete_own_checks(settings["checks"], settings["level"])
     if problem:
         raise SettingsError(problem)
@@ -168,6 +182,7 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
     settings["timeouts"] = {
         **TIMEOUTS,
         "device": DEVICE_SECONDS[settings["level"]],
+        "collectives": COLLECTIVES_SECONDS[settings["level"]],
         **settings["timeouts"],
     }
     return settings
@@ -175,7 +190,12 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
 
 def stages_of(settings: dict[str, Any]) -> list[str]:
     """Return the stages that a level runs: what it does not name, it does not prove."""
+    if settings["runtime"] == "hip":
+        return ["environment", "hip", *(["own"] if settings["checks"] else [])]
     stages = ["environment", "build", "device"]
+    # At quick HIP is asked only when torch has failed: a process a GPU takes seconds.
+    if settings["accelerator"] == "rocm" and settings["level"] != "quick":
+        stages.insert(1, "hip")
     if settings["accelerator"] != "cpu" or settings["level"] != "quick":
         stages.append("collectives")
     if settings["level"] == "full":
@@ -233,6 +253,8 @@ class Events:
         self._lock = threading.RLock()  # a signal handler may emit while its own thread does
         self._begin = time.monotonic()
         self._proven = False
+        self.runtime = "torch"  # what must compute for a proof
+        self.diagnosis = ""  # what several checks together say
         self.ended = False
         self.counts = dict.fromkeys(STATUSES, 0)
 
@@ -249,8 +271,7 @@ class Events:
             if self.ended:  # by a signal, while other threads still report
                 return
             self.counts[check["status"]] += 1
-            if check["status"] == "pass" and check["name"].startswith("matmul"):
-                self._proven = True
+            self._proven = self._proven or proves(check, self.runtime)
             self.emit("check", **check)
         where = check["group"] if check["device"] is None else f"device {check['device']}"
         reason = f": {check['reason']}" if check.get("reason") else ""
@@ -273,13 +294,24 @@ class Events:
             self.ended = True
             status = "degraded" if self.counts["degraded"] else "pass"
             if reason or self.counts["fail"]:
-                status = "fail"
+                status, reason = "fail", reason or self.diagnosis
             elif not self._proven:
                 status, reason = "fail", "no device was exercised"
             seconds = round(time.monotonic() - self._begin, 3)
             self.emit("end", status=status, counts=self.counts, seconds=seconds, reason=reason)
         say(f"{status}: {self.counts}" + (f": {reason}" if reason else ""))
         return status
+
+
+def proves(check: dict[str, Any], runtime: str) -> bool:
+    """Whether a check proves that a device computes."""
+    if runtime == "torch":
+        return bool(check["status"] == "pass" and check["name"].startswith("matmul"))
+    # Without hipRTC the check that would compile is degraded, and copies and memset must do.
+    kernel = check["status"] == "pass" and check["name"].startswith("kernel_")
+    return check["group"] == "hip" and (
+        kernel or (check["name"], check["status"]) == ("compile", "degraded")
+    )
 
 
 def made_check(
@@ -448,6 +480,7 @@ class Child:
         self._pending = {"results": b"", "output": b""}
         self._job: dict[str, Any] = {}
         self.on_doing: Callable[[str, str], None] = lambda _group, _name: None
+        self.on_line: Callable[[str], None] = lambda _line: None
         self._begin = self._deadline = time.monotonic()
         self._oom_kills = oom_kills()
         self._process, self._jobs, results = spawn(source, environment)
@@ -540,7 +573,7 @@ class Child:
         *lines, rest = (self._pending[name] + data).split(b"\n")
         if name == "output":
             self._pending[name] = rest[-KEPT_LINE_LENGTH:]
-            self._tail.extend(shown_line(line) for line in lines if line.strip())
+            self._hear(lines)
             return
         self._pending[name] = rest
         for line in lines:
@@ -609,9 +642,14 @@ class Child:
                 break
             *lines, pending = (pending + data).split(b"\n")
             pending = pending[-KEPT_LINE_LENGTH:]
-            self._tail.extend(shown_line(line) for line in lines if line.strip())
-        if pending.strip():
-            self._tail.append(shown_line(pending))
+            self._hear(lines)
+        self._hear([pending])
+
+    def _hear(self, lines: list[bytes]) -> None:
+        for line in lines:
+            if line.strip():
+                self._tail.append(shown_line(line))
+                self.on_line(self._tail[-1])
 
 
 def spawn(source: bytes, environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], int, int]:
@@ -1134,7 +1172,9 @@ def speed(torch: Any, left: Any, right: Any, device: str) -> float:
 
 # --- collective_operations: The collectives: what goes in, what must come out, and how busy the links were ---
 
-PATTERN_PERIOD = 251  # a prime: data that arrives shifted by a power of two is not what was expected
+PATTERN_PERIOD = (
+    251  # a prime: data that arrives shifted by a power of two is not what was expected
+)
 BANDWIDTH_SOURCE = (
     "rccl-tests, doc/PERFORMANCE.md: algbw = S / t, busbw = algbw * factor; t is the slowest rank's"
 )
@@ -1240,7 +1280,11 @@ COLLECTIVES = (
 # Bytes of one message, the larger of what a rank puts in and gets out. `quick` sends what it always
 # did: one size shows that the ranks reach each other, more would only show how fast.
 MESSAGE_BYTES = {
-    "cpu": {"quick": (4 << 20,), "standard": (64 << 10, 4 << 20), "full": (4096, 1 << 20, 16 << 20)},
+    "cpu": {
+        "quick": (4 << 20,),
+        "standard": (64 << 10, 4 << 20),
+        "full": (4096, 1 << 20, 16 << 20),
+    },
     "gpu": {
         "quick": (4 << 20,),
         "standard": (64 << 10, 4 << 20, 64 << 20),
@@ -1396,17 +1440,16 @@ def stage_collectives(job: dict[str, Any], reporter: Reporter, state: dict[str, 
     for collective in COLLECTIVES:
         if collective.name not in job["names"]:
             continue
-        in_step = False
         with reporter.check("collectives", collective.name) as check:
             check.evidence["rank"] = job["rank"]
             if distributed is None:
                 distributed = joined(reporter, job)
                 reporter.send(doing=collective.name, group="collectives")
             wrong = run_collective(check, torch, distributed, job, collective)
-            in_step = True
+            check.evidence["in_step"] = True
             if wrong:
                 raise CheckFailed(wrong)
-        if not in_step:
+        if "in_step" not in check.evidence:
             return
     reporter.send(doing="destroy_process_group", group="collectives")
     if distributed is not None:
@@ -1479,7 +1522,7 @@ def measured(
         if not again:
             row["first_seconds"] = round(time.monotonic() - begin, 6)
         wrong = int((result != expected.to(torch.float32)).sum().item())
-        row.update(wrong=row["wrong"] + wrong, values=len(result))
+        row.update(wrong=max(row["wrong"], wrong), values=len(result))
         if not again:
             row["seconds"] = time_of(torch, run, device, REPEATS[job["level"]])
     return row
@@ -1493,6 +1536,245 @@ def time_of(torch: Any, run: Any, device: str, repeats: int) -> float:
         run()
     synchronize(torch, device)
     return (time.monotonic() - begin) / repeats
+
+
+# --- hip_library: libamdhip64 and libhiprtc by ctypes, without torch: found, loaded, and every call's code given its name ---
+
+# The newest first. The plain name is a development link, or what a wheel of torch brings along.
+SONAME_SUFFIXES = (".so.7", ".so.6", ".so.5", ".so")
+ROCM_FOLDERS = ("opt/rocm*/lib", "opt/rocm*/core*/lib")
+# Packages whose wheels bring HIP: torch's own, and the ROCm SDK's, which newer builds of torch use.
+WHEELS = (("torch", "lib"), ("_rocm_sdk_core", "lib"))
+HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE = 1, 2, 3  # hipMemcpyKind
+NAME_BYTES = 256
+UUID_BYTES = 16
+PROPERTIES_BYTES = 1 << 16  # the struct has about 1.5 KiB; a newer one may grow
+ARCHITECTURE = re.compile(rb"gfx[0-9a-f]+(?:-[0-9a-z-]+)?(?::[a-z]+[+-])*(?=\0)")
+
+_C_INT, _SIZE, _POINTER, _TEXT = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p
+_UINT = ctypes.c_uint
+# Of include/hip/hip_runtime_api.h and include/hip/hiprtc.h in github.com/ROCm/HIP: only calls whose
+# arguments are the same in ROCm 5, 6 and 7. An argument without a type would be cut to 32 bits.
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "hipRuntimeGetVersion": (_POINTER,),
+    "hipDriverGetVersion": (_POINTER,),
+    "hipGetDeviceCount": (_POINTER,),
+    "hipDeviceGetName": (_POINTER, _C_INT, _C_INT),
+    "hipDeviceGetPCIBusId": (_POINTER, _C_INT, _C_INT),
+    "hipDeviceGetUuid": (_POINTER, _C_INT),
+    "hipGetDevicePropertiesR0600": (_POINTER, _C_INT),
+    "hipGetDeviceProperties": (_POINTER, _C_INT),
+    "hipMemGetInfo": (_POINTER, _POINTER),
+    "hipMalloc": (_POINTER, _SIZE),
+    "hipFree": (_POINTER,),
+    "hipMemcpy": (_POINTER, _POINTER, _SIZE, _C_INT),
+    "hipMemset": (_POINTER, _C_INT, _SIZE),
+    "hipDeviceSynchronize": (),
+    "hipModuleLoadData": (_POINTER, _POINTER),
+    "hipModuleUnload": (_POINTER,),
+    "hipModuleGetFunction": (_POINTER, _POINTER, _TEXT),
+    "hipModuleLaunchKernel": (_POINTER, *(_UINT,) * 7, _POINTER, _POINTER, _POINTER),
+    "hiprtcCreateProgram": (_POINTER, _TEXT, _TEXT, _C_INT, _POINTER, _POINTER),
+    "hiprtcCompileProgram": (_POINTER, _C_INT, _POINTER),
+    "hiprtcGetProgramLogSize": (_POINTER, _POINTER),
+    "hiprtcGetProgramLog": (_POINTER, _POINTER),
+    "hiprtcGetCodeSize": (_POINTER, _POINTER),
+    "hiprtcGetCode": (_POINTER, _POINTER),
+    "hiprtcDestroyProgram": (_POINTER,),
+}
+
+
+class LibraryMissing(CheckFailed):
+    """A library is not here, or cannot be loaded."""
+
+
+class HipError(CheckFailed):
+    """A call that did not succeed."""
+
+
+def library_names(stem: str, *, torch_first: bool) -> list[str]:
+    """Return what to try for a library such as "libamdhip64": plain names, which the loader looks up, and files.
+
+    With *torch_first* the one that torch's wheel brings comes first, since that is the one torch uses.
+    """
+    names = [stem + suffix for suffix in SONAME_SUFFIXES]
+    wheels = [folder for package, below in WHEELS for folder in package_folders(package, below)]
+    rocm = [str(path) for pattern in ROCM_FOLDERS for path in sorted(Path("/").glob(pattern))]
+    in_wheels, in_rocm = (
+        [
+            str(path)
+            for folder in folders
+            for path in sorted(Path(folder).glob(f"{stem}.so*"), reverse=True)
+        ]
+        for folders in (wheels, rocm)
+    )
+    return [*in_wheels, *names, *in_rocm] if torch_first else [*names, *in_rocm, *in_wheels]
+
+
+def package_folders(package: str, below: str) -> list[str]:
+    """Return where an installed package keeps *below*, without importing it."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return []
+    return [f"{path}/{below}" for path in (spec and spec.submodule_search_locations) or ()]
+
+
+def load_library(stem: str, *, torch_first: bool = False) -> ctypes.CDLL:
+    """Load the first library of a name that can be loaded.
+
+    Raises:
+        LibraryMissing: there is none, or none that loads; the reason of one that is there counts.
+    """
+    problems = []
+    for name in library_names(stem, torch_first=torch_first):
+        library = tried(name)
+        if isinstance(library, ctypes.CDLL):
+            return library
+        problems += [library] if library else []
+    msg = f"{stem} cannot be loaded: {problems[0]}" if problems else f"there is no {stem}.so here"
+    raise LibraryMissing(msg)
+
+
+def tried(name: str) -> ctypes.CDLL | str:
+    """Return a library, or what is wrong with it; "" where there is no such file.
+
+    Of a plain name that no folder has the loader says so by that name (glibc in the first words, musl
+    in the second); anything else, such as a dependency that is missing, is about a file that is there.
+    """
+    try:
+        return ctypes.CDLL(name)
+    except OSError as error:
+        said = str(error)
+    absent = (f"{name}: cannot open shared object file", f"Error loading shared library {name}: No")
+    return "" if said.startswith(absent) else said
+
+
+def mapped_library(stem: str) -> str | None:
+    """Return the path of a library that this process has loaded already."""
+    for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
+        path = Path("/" + line.partition("/")[2])
+        if path.name.startswith(stem):
+            return str(path)
+    return None
+
+
+class Api:
+    """Calls into one library: each returns a code, and one that is not 0 is raised under its name."""
+
+    def __init__(self, library: ctypes.CDLL, namer: str) -> None:
+        self.library = library
+        self._namer = namer
+
+    def has(self, name: str) -> bool:
+        """Whether the library has a function."""
+        return hasattr(self.library, name)
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a function.
+
+        Raises:
+            HipError: it returned an error, or the library does not have it.
+        """
+        code = self.code_of(name, *arguments)
+        if code:
+            msg = f"{name} returned {self.name_of(code)}"
+            raise HipError(msg)
+
+    def code_of(self, name: str, *arguments: Any) -> int:
+        """Call a function and return its code."""
+        if not self.has(name):
+            msg = f"this library has no {name}"
+            raise HipError(msg)
+        function = getattr(self.library, name)
+        function.argtypes, function.restype = ARGUMENTS[name], _C_INT
+        return int(function(*arguments))
+
+    def number(self, name: str, *arguments: Any) -> int:
+        """Call a function whose first argument takes an int, and return that."""
+        found = _C_INT(-1)
+        self.call(name, ctypes.byref(found), *arguments)
+        return found.value
+
+    def name_of(self, code: int) -> str:
+        """Return "hipErrorNoDevice (100)"."""
+        if not self.has(self._namer):
+            return f"error {code}"
+        function = getattr(self.library, self._namer)
+        function.argtypes, function.restype = (_C_INT,), _TEXT
+        name = (function(code) or b"").decode(errors="replace")
+        return f"{name} ({code})" if name else f"error {code}"
+
+
+class Hip(Api):
+    """The HIP runtime.
+
+    *torch_first*: its library was looked for beside torch first, and so is hipRTC's.
+    """
+
+    def __init__(self, library: ctypes.CDLL, *, torch_first: bool = False) -> None:
+        super().__init__(library, "hipGetErrorName")
+        self.torch_first = torch_first
+
+    def text(self, name: str, device: int) -> str:
+        """Call a function that writes a text about a device."""
+        buffer = ctypes.create_string_buffer(NAME_BYTES)
+        self.call(name, buffer, NAME_BYTES, device)
+        return buffer.value.decode(errors="replace")
+
+    def architecture(self, device: int) -> str | None:
+        """Return gcnArchName, "gfx942:sramecc+:xnack-"; None where the runtime tells none.
+
+        No call tells it by itself: it is a field of hipDeviceProp_t, which ROCm 6 laid out anew as
+        hipDeviceProp_tR0600 (include/hip/hip_runtime_api.h in github.com/ROCm/HIP) while
+        hipGetDeviceProperties kept the layout of ROCm 5. Either fills the buffer, and the field is
+        looked for by what it holds: after `name`, the first field in all layouts and skipped here
+        (a device without a marketing name is called by its architecture), no other field is a text
+        that starts with gfx.
+        """
+        names = ("hipGetDevicePropertiesR0600", "hipGetDeviceProperties")
+        name = next((name for name in names if self.has(name)), None)
+        if name is None:
+            return None
+        buffer = ctypes.create_string_buffer(PROPERTIES_BYTES)
+        self.call(name, buffer, device)
+        found = ARCHITECTURE.search(buffer.raw, NAME_BYTES)
+        return found.group().decode() if found else None
+
+    def uuid(self, device: int) -> str | None:
+        """Return 16 bytes as hex digits, as torch prints them; None before ROCm 5.1, which lacks the call."""
+        if not self.has("hipDeviceGetUuid"):
+            return None
+        buffer = (ctypes.c_char * UUID_BYTES)()
+        self.call("hipDeviceGetUuid", buffer, device)
+        return buffer.raw.hex()
+
+    def memory(self) -> tuple[int, int]:
+        """Return the free and the total bytes of the current device."""
+        free, total = _SIZE(), _SIZE()
+        self.call("hipMemGetInfo", ctypes.byref(free), ctypes.byref(total))
+        return free.value, total.value
+
+    def allocate(self, size: int) -> int:
+        """Return the address of *size* bytes on the device."""
+        address = _POINTER()
+        self.call("hipMalloc", ctypes.byref(address), size)
+        return int(address.value or 0)
+
+    def to_device(self, address: int, data: bytes) -> None:
+        """Copy *data* to the device."""
+        self.call("hipMemcpy", address, data, len(data), HOST_TO_DEVICE)
+
+    def to_host(self, address: int, size: int) -> bytes:
+        """Copy from the device."""
+        buffer = ctypes.create_string_buffer(size)
+        self.call("hipMemcpy", buffer, address, size, DEVICE_TO_HOST)
+        return buffer.raw
+
+
+def version_text(number: int) -> str:
+    """Return "6.2.41134" for 60241134: HIP_VERSION is major * 10^7 + minor * 10^5 + patch."""
+    return f"{number // 10_000_000}.{number // 100_000 % 100}.{number % 100_000}"
 
 
 # --- identity: Which device this is, and whether it is one that was passed in ---
@@ -1510,6 +1792,8 @@ def check_identity(check: Check, torch: Any, job: dict[str, Any], *, on_gpu: boo
         msg = f"{check.evidence['visible']} devices are visible where exactly one was named"
         raise CheckFailed(msg)
     seen = device_identity(torch, job["accelerator"])
+    if job["accelerator"] == "rocm":
+        complete_by_hip(check, seen)
     check.evidence.update(seen)
     if seen["architecture"] is not None:
         check.evidence["code"] = code_for(seen["architecture"], torch.cuda.get_arch_list())
@@ -1547,6 +1831,36 @@ def device_identity(torch: Any, accelerator: str) -> dict[str, Any]:
         "pci_address": None if bus is None else f"{domain or 0:04x}:{bus:02x}:{slot or 0:02x}",
         "uuid": None if uuid is None else str(uuid),
         "unique_id": decoded_unique_id(str(uuid)) if accelerator == "rocm" and uuid else None,
+    }
+
+
+def complete_by_hip(check: Check, seen: dict[str, Any]) -> None:
+    """Ask the HIP that torch has loaded for what torch's version does not tell: the same device 0, at no cost."""
+    missing = [name for name in ("pci_address", "uuid", "architecture") if seen[name] is None]
+    path = mapped_library("libamdhip64") if missing else None
+    if path is None:
+        return
+    try:
+        told = hip_identity(Hip(ctypes.CDLL(path)))
+    except (CheckFailed, OSError) as error:
+        check.evidence["hip_error"] = str(error)
+        return
+    check.evidence["told_by_hip"] = [name for name in missing if told[name] is not None]
+    seen.update({name: told[name] for name in told if seen[name] is None})
+
+
+def hip_identity(hip: Hip, device: int = 0) -> dict[str, Any]:
+    """Return what HIP tells of a device, under the names that torch's identity has."""
+    address = hip.text("hipDeviceGetPCIBusId", device).lower()
+    architecture = hip.architecture(device)
+    uuid = hip.uuid(device)
+    return {
+        "name": hip.text("hipDeviceGetName", device),
+        "architecture": architecture,
+        "gfx": architecture.partition(":")[0] if architecture else None,
+        "pci_address": address.partition(".")[0] or None,
+        "uuid": uuid,
+        "unique_id": decoded_unique_id(uuid) if uuid else None,
     }
 
 
@@ -1662,6 +1976,294 @@ def check_peak_memory(check: Check, torch: Any, *, on_gpu: bool) -> None:
         check.evidence.update(free_bytes=free, total_bytes=total)
 
 
+# --- limits: The limits of the cgroup and of the process ---
+
+def check_limits(check: Check, expect: dict[str, Any]) -> None:
+    """Compare the limits with the planned ones: a lower limit is the site's, a higher one is nobody's."""
+    seen: dict[str, Any] = {
+        "memory_bytes": memory_limit(),
+        "pids": number(cgroup_value("pids", "pids.max", "pids.max")),
+        "cpus": cpu_limit(),
+    }
+    known = {
+        "memory_bytes": cgroup_value("memory", "memory.max", "memory.limit_in_bytes"),
+        "pids": cgroup_value("pids", "pids.max", "pids.max"),
+        "cpus": cgroup_value("cpu", "cpu.max", "cpu.cfs_quota_us"),
+    }
+    check.evidence.update(
+        seen,
+        usable_cpus=len(os.sched_getaffinity(0)),
+        allowed_cpus=sorted(os.sched_getaffinity(0)),
+        not_readable=[name for name, text in known.items() if text is None],
+    )
+    limits = expect.get("limits") or {}
+    wrong = []
+    for name, value in seen.items():
+        planned = limits.get(name)
+        if planned and known[name] is not None and (value is None or value > planned):
+            wrong.append(f"{name} is {value if value is not None else 'unlimited'}, not {planned}")
+    if limits.get("cpuset_cpus"):
+        beyond = sorted(os.sched_getaffinity(0) - cpu_list(limits["cpuset_cpus"]))
+        wrong += [f"processor {cpu} may be used, beside {limits['cpuset_cpus']}" for cpu in beyond]
+    wrong += wrong_ulimits(check, expect.get("ulimits") or {})
+    if wrong:
+        msg = f"{'; '.join(wrong)} as planned"
+        raise CheckFailed(msg)
+
+
+def wrong_ulimits(check: Check, planned: dict[str, list[int]]) -> list[str]:
+    """Record the limits of the process and return those that are not as planned."""
+    wrong = []
+    for name in sorted({"nofile", "nproc", "core", "memlock", *planned}):
+        kind = getattr(resource, f"RLIMIT_{name.upper()}", None)
+        if kind is None:
+            continue
+        check.evidence[name] = list(resource.getrlimit(kind))
+        if name in planned and check.evidence[name] != list(planned[name]):
+            wrong.append(f"ulimit {name} is {check.evidence[name]}, not {list(planned[name])}")
+    return wrong
+
+
+def cpu_limit() -> float | None:
+    """Return how many processors' time the cgroup may take; None is no limit."""
+    text = cgroup_value("cpu", "cpu.max", "cpu.cfs_quota_us")
+    quota, _, period = (text or "").partition(" ")
+    if not quota.isdigit():  # "max", or -1 on cgroup v1
+        return None
+    period = period or cgroup_value("cpu", "cpu.max", "cpu.cfs_period_us") or "100000"
+    return round(int(quota) / int(period), 3)
+
+
+def cpu_list(text: str) -> set[int]:
+    """Return the processors of the kernel's list form, "0-3,8"."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+# --- mounts: The mounts of this container, compared with the planned ones ---
+
+MOUNT_ESCAPES = (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\"))
+# What engines mount in every container: the init process, name resolution, Podman's own files.
+ENGINE_MOUNTS = (
+    "/",
+    "/proc",
+    "/sys",
+    "/dev",
+    "/dev/pts",
+    "/dev/mqueue",
+    "/dev/shm",  # noqa: S108 - named, not used
+    "/dev/console",
+    "/dev/init",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/tty",
+    "/dev/random",
+    "/dev/urandom",
+    "/etc/resolv.conf",
+    "/etc/hostname",
+    "/etc/hosts",
+    "/sbin/docker-init",
+    "/usr/sbin/docker-init",
+    "/run/podman-init",
+    "/run/.containerenv",
+    "/run/secrets",
+)
+
+
+class MountPoint:
+    """One line of /proc/self/mountinfo."""
+
+    def __init__(self, line: str) -> None:
+        before, _, after = line.partition(" - ")
+        fields, kinds = before.split(), after.split()
+        self.root, self.target = unescaped(fields[3]), unescaped(fields[4])
+        self.options = fields[5].split(",")
+        self.kind = kinds[0]
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the mount itself refuses to be written; its file system may still be writable."""
+        return "ro" in self.options
+
+    def is_below(self, folder: str) -> bool:
+        """Whether this is mounted at *folder* or under it."""
+        return self.target == folder or self.target.startswith(folder.rstrip("/") + "/")
+
+
+def unescaped(text: str) -> str:
+    """Return a path as it is: the kernel writes blanks and line ends in octal."""
+    for code, character in MOUNT_ESCAPES:
+        text = text.replace(code, character)
+    return text
+
+
+def mount_points(text: str | None = None) -> list[MountPoint]:
+    """Return every mount here; what is mounted over another comes later, and counts."""
+    if text is None:
+        text = Path("/proc/self/mountinfo").read_text(errors="replace")
+    found: dict[str, MountPoint] = {}
+    for line in text.splitlines():
+        mount = MountPoint(line)
+        found[mount.target] = mount
+    return list(found.values())
+
+
+def check_mounts(check: Check, expect: dict[str, Any]) -> None:
+    """Compare what is mounted with the plan: one mount too many is an ungranted right."""
+    mounts = mount_points()
+    own = [mount for mount in mounts if not is_engine_mount(mount)]
+    check.evidence["mounts"] = {
+        mount.target: ",".join([mount.kind, *mount.options]) for mount in own
+    }
+    granted = expect.get("granted")
+    if granted is not None:
+        judge_mounts(check, mounts, granted)
+
+
+def is_engine_mount(mount: MountPoint) -> bool:
+    """Whether every container has such a mount; what lies under /proc and /sys has checks of its own."""
+    return mount.target in ENGINE_MOUNTS or mount.is_below("/proc") or mount.is_below("/sys")
+
+
+def judge_mounts(check: Check, mounts: list[MountPoint], granted: dict[str, Any]) -> None:
+    """Fail for what is missing, writable against the plan or not in it; a read-only stranger degrades."""
+    here = {mount.target: mount for mount in mounts}
+    binds, tmpfs = granted.get("mounts") or {}, granted.get("tmpfs") or {}
+    wrong = [f"{target} is not mounted" for target in (*binds, *tmpfs) if target not in here]
+    wrong += [
+        f"{target} is writable, not read-only as planned"
+        for target, mode in binds.items()
+        if mode == "ro" and target in here and not here[target].read_only
+    ]
+    for target, mode in tmpfs.items():
+        wanted = {"nosuid", "nodev"} | ({"noexec"} if mode == "noexec" else set())
+        if target in here and (missing := wanted - set(here[target].options)):
+            wrong.append(f"{target} is mounted without {', '.join(sorted(missing))}")
+    strange = []
+    for mount in mounts:
+        if mount.target in binds or mount.target in tmpfs or mount.target in granted["devices"]:
+            continue
+        above = [target for target in binds if mount.is_below(target)]
+        if above and binds[above[0]] == "ro" and not mount.read_only:
+            strange.append(f"{mount.target} is writable under {above[0]}, which is read-only")
+        elif not above and not is_engine_mount(mount):
+            text = f"{mount.target} ({mount.kind}) is mounted, which the plan does not have"
+            (strange if mount.read_only else wrong).append(text)
+    if wrong:
+        raise CheckFailed("; ".join(wrong))
+    if strange:
+        check.degrade("; ".join(strange))
+
+
+# --- topology: KFD's topology as this container sees it, and the planned GPUs in it ---
+
+KFD_NODES = "/sys/class/kfd/kfd/topology/nodes"
+KFD_PROPERTY = re.compile(r"^(\w+) (\d+)$", re.MULTILINE)
+XGMI_LINK = 11  # CRAT_IOLINK_TYPE_XGMI, in the kernel's amdkfd/kfd_crat.h
+
+
+class TopologyNode:
+    """One node of the topology; *hidden* is one that the device cgroup keeps (EPERM on reading)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.number = int(folder.name)
+        self.hidden = False
+        self.values: dict[str, int] = {}
+        self.links: list[dict[str, int]] = []
+        try:
+            self.values = kfd_properties(folder / "properties")
+        except PermissionError:
+            self.hidden = True
+        except OSError:
+            return
+        for link in sorted(folder.glob("io_links/*/properties")):
+            with contextlib.suppress(OSError):
+                self.links.append(kfd_properties(link))
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether it computes: the kernel prints simd_count 0 for processors."""
+        return self.values.get("simd_count", 0) > 0
+
+    @property
+    def address(self) -> str | None:
+        """The PCI address without its function, which in partition mode is no function."""
+        place, domain = self.values.get("location_id"), self.values.get("domain", 0)
+        if not place and not domain:
+            return None
+        place = place or 0
+        return f"{domain:04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}"
+
+    @property
+    def partition(self) -> int:
+        """The partition number: in the top bits of location_id, or in place of the function."""
+        place = self.values.get("location_id", 0)
+        return place >> 28 & 0xF or place & 7
+
+    def is_planned(self, gpu: dict[str, Any]) -> bool:
+        """Whether this is a GPU of the plan; an unknown address is told apart by its unique id."""
+        address = gpu.get("pci_address")
+        if address and self.address:
+            same = address.lower().rpartition(".")[0] == self.address
+            return same and gpu.get("partition") in (None, self.partition)
+        unique = gpu.get("unique_id")
+        return bool(unique) and int(unique, 16) == self.values.get("unique_id")
+
+    def described(self) -> dict[str, Any]:
+        """Return what evidence keeps of a GPU."""
+        version = self.values.get("gfx_target_version", 0)
+        return {
+            "node": self.number,
+            "gfx": f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
+            if version
+            else None,
+            "pci_address": self.address,
+            "render_minor": self.values.get("drm_render_minor") or None,
+            "hive_id": f"{self.values.get('hive_id', 0):016x}",
+        }
+
+
+def kfd_properties(path: Path) -> dict[str, int]:
+    """Return the "key number" lines of a file of the topology; others are left out."""
+    text = path.read_text(errors="replace")
+    return {key: int(value) for key, value in KFD_PROPERTY.findall(text)}
+
+
+def topology_nodes(root: str = KFD_NODES) -> list[TopologyNode]:
+    """Return the nodes in numeric order, which is HIP's order of the GPUs among them."""
+    with contextlib.suppress(OSError):
+        folders = [path for path in Path(root).iterdir() if path.name.isdigit()]
+        return [TopologyNode(path) for path in sorted(folders, key=lambda path: int(path.name))]
+    return []
+
+
+def check_kfd_topology(check: Check, planned: list[dict[str, Any]], root: str = KFD_NODES) -> None:
+    """Find every planned GPU in the topology, which ROCm reads before it opens anything."""
+    nodes = topology_nodes(root)
+    gpus = [node for node in nodes if node.is_gpu]
+    hidden = [node.number for node in nodes if node.hidden]
+    check.evidence.update(
+        nodes=len(nodes), gpus=[node.described() for node in gpus], hidden_nodes=hidden
+    )
+    missing = [gpu for gpu in planned if not any(node.is_planned(gpu) for node in gpus)]
+    if missing:
+        names = ", ".join(str(gpu.get("pci_address") or gpu.get("index")) for gpu in missing)
+        where = "KFD shows no topology here" if not nodes else f"KFD's topology lacks {names}"
+        msg = f"{where}: {len(missing)} of {len(planned)} planned GPUs cannot be found by ROCm"
+        raise CheckFailed(msg)
+    others = [node for node in gpus if not any(node.is_planned(gpu) for gpu in planned)]
+    if planned and others:
+        names = ", ".join(node.address or f"node {node.number}" for node in others)
+        check.degrade(
+            f"KFD also shows {names}, which the plan does not pass: no device cgroup hides them, "
+            "and ROCm's tools will list or try them"
+        )
+
+
 # --- environment: What this process may do here, compared with what was planned ---
 
 ERRNO_MEANINGS = {
@@ -1673,6 +2275,9 @@ ERRNO_MEANINGS = {
     errno.EINVAL: "the kernel refuses a compute process: a stuck GPU or a driver conflict",
     errno.ENOMEM: "the driver has no GPU that it can use for compute",
 }
+
+# AppArmor's word, and the SELinux types of containers that are left alone.
+UNCONFINED = ("unconfined", "unconfined_t", "spc_t")
 
 CACHE_VARIABLES = (
     "HOME",
@@ -1706,10 +2311,14 @@ def stage_environment(job: dict[str, Any], reporter: Reporter, _state: dict[str,
         ("home", check_home),
         ("visibility", check_visibility),
         ("limits", check_limits),
+        ("mounts", check_mounts),
         ("device_nodes", check_device_nodes),
     ):
         with reporter.check("environment", name) as check:
             examine(check, expect)
+    if job["accelerator"] == "rocm":
+        with reporter.check("environment", "kfd_topology") as check:
+            check_kfd_topology(check, list(expect.get("gpus") or []))
     paths = list(expect.get("devices") or [])
     if job["accelerator"] == "rocm" and "/dev/kfd" not in paths:
         paths.insert(0, "/dev/kfd")
@@ -1777,10 +2386,23 @@ def check_seccomp(check: Check, expect: dict[str, Any]) -> None:
     check.require("the seccomp mode", seen, expect.get("seccomp_mode"))
 
 
-def check_security_module(check: Check, _expect: dict[str, Any]) -> None:
-    """Record the AppArmor profile or SELinux label."""
+def check_security_module(check: Check, expect: dict[str, Any]) -> None:
+    """Record the AppArmor profile or SELinux label; one that confines nothing is no grant of the plan."""
     label = first_line("/proc/self/attr/apparmor/current", "/proc/self/attr/current")
-    check.evidence["label"] = None if label is None else label.rstrip("\0")
+    label = None if label is None else label.rstrip("\0")
+    enabled = first_line("/sys/module/apparmor/parameters/enabled") == "Y"
+    check.evidence.update(label=label, apparmor_enabled=enabled)
+    judge_label(check, label, (expect.get("granted") or {}).get("security_label"))
+
+
+def judge_label(check: Check, label: str | None, granted: bool | None) -> None:  # noqa: FBT001
+    """Degrade where the kernel has a security module and the engine did not confine this process."""
+    kind = (label or "").split(":")[2] if (label or "").count(":") > 1 else label or ""
+    check.evidence["confined"] = None if label is None else kind not in UNCONFINED
+    if granted is False and kind in UNCONFINED:
+        check.degrade(
+            f"the security module confines nothing here ({label}), the plan did not ask for that"
+        )
 
 
 def check_root_filesystem(check: Check, expect: dict[str, Any]) -> None:
@@ -1836,26 +2458,18 @@ def check_home(check: Check, expect: dict[str, Any]) -> None:
         folder = os.environ.get(name)
         if folder:
             check.evidence[name] = {"path": folder, "create": try_to_create(folder)}
+    check.require("HOME", os.environ.get("HOME"), expect.get("home"))
     if expect.get("home_writable"):
         home = check.evidence.get("HOME", {"path": "unset", "create": "unset"})
         check.require(f"creating a file in HOME ({home['path']})", home["create"], "created")
 
 
-def check_visibility(check: Check, _expect: dict[str, Any]) -> None:
-    """Record the variables that hide devices; what they leave is judged by the device count."""
-    check.evidence.update({key: value for key, value in os.environ.items() if is_visibility(key)})
-
-
-def check_limits(check: Check, _expect: dict[str, Any]) -> None:
-    """Record the limits of the cgroup and of the process."""
-    check.evidence.update(
-        memory_bytes=memory_limit(),
-        pids=number(cgroup_value("pids", "pids.max", "pids.max")),
-        cpus=len(os.sched_getaffinity(0)),
-    )
-    for name in ("NOFILE", "NPROC", "CORE", "MEMLOCK"):
-        soft, hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
-        check.evidence[name.lower()] = [soft, hard]
+def check_visibility(check: Check, expect: dict[str, Any]) -> None:
+    """Compare the variables that hide devices; what they leave is judged by the device count."""
+    seen = {key: value for key, value in os.environ.items() if is_visibility(key)}
+    check.evidence.update(seen)
+    for key, value in (expect.get("visibility") or {}).items():
+        check.require(key, seen.get(key), value)
 
 
 def check_device_nodes(check: Check, _expect: dict[str, Any]) -> None:
@@ -1888,6 +2502,315 @@ def check_open(check: Check, path: str) -> None:
                 f" (mode {check.evidence['mode']}, group {check.evidence['gid']}; groups {groups})"
             )
         msg = f"cannot open {path}: {errno_name(error)}, {meaning}{owner}"
+        raise CheckFailed(msg)
+
+
+# --- hip_kernels: Kernels that are compiled on the spot by hipRTC, and what they must compute ---
+
+SOURCE = b"""
+extern "C" __global__ void vector_add(const float* a, const float* b, float* c, unsigned int n) {
+    unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];
+}
+
+template <typename T>
+__device__ void multiply(const T* a, const T* b, T* c, unsigned int n) {
+    unsigned int column = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned int row = blockIdx.y * blockDim.y + threadIdx.y;
+    if (row >= n || column >= n) return;
+    T sum = 0;
+    for (unsigned int k = 0; k < n; ++k) sum += a[row * n + k] * b[k * n + column];
+    c[row * n + column] = sum;
+}
+
+extern "C" __global__ void matmul_int32(const int* a, const int* b, int* c, unsigned int n) {
+    multiply(a, b, c, n);
+}
+
+extern "C" __global__ void matmul_fp32(const float* a, const float* b, float* c, unsigned int n) {
+    multiply(a, b, c, n);
+}
+"""
+ELEMENTS = 1 << 18
+ROWS = 96
+# Every product and every partial sum is a whole number that the format holds: whatever the order of
+# the sum and whether multiply and add are fused, there is one right result, to the last bit.
+EXACT = "every partial sum is a whole number below 2^24 (fp32) or 2^31 (int32): exact in any order"
+FACTORS = {"int32": ("i", 2039), "fp32": ("f", 251)}
+LOG_LENGTH = 2000
+HIPRTC_MISSING = "no kernel was compiled: only copies and memset prove this GPU"
+
+
+class Kernels:
+    """The compiled kernels, loaded on the current device."""
+
+    def __init__(self, hip: Hip, code: bytes) -> None:
+        self._hip = hip
+        self._module = ctypes.c_void_p()
+        hip.call("hipModuleLoadData", ctypes.byref(self._module), code)
+
+    def run(self, name: str, inputs: list[array[Any]], n: int, grid: int, block: int, rows: int = 1) -> bytes:  # fmt: skip
+        """Launch a kernel on *inputs* and return what it wrote: as many bytes as one input has.
+
+        *grid* blocks of *block* threads, in *rows* dimensions.
+        """
+        hip = self._hip
+        function = ctypes.c_void_p()
+        hip.call("hipModuleGetFunction", ctypes.byref(function), self._module, name.encode())
+        size = len(inputs[0]) * inputs[0].itemsize
+        addresses = [hip.allocate(size) for _ in range(len(inputs) + 1)]
+        for address, values in zip(addresses, inputs):
+            hip.to_device(address, values.tobytes())
+        hip.call("hipMemset", addresses[-1], 0xFF, size)  # a kernel that never ran leaves no zeros
+        kept = [*map(ctypes.c_void_p, addresses), ctypes.c_uint(n)]
+        pointers = (ctypes.c_void_p * len(kept))(*(ctypes.addressof(value) for value in kept))
+        shape = (grid, grid if rows > 1 else 1, 1, block, block if rows > 1 else 1, 1)
+        hip.call("hipModuleLaunchKernel", function, *shape, 0, None, pointers, None)
+        hip.call("hipDeviceSynchronize")
+        result = hip.to_host(addresses[-1], size)
+        for address in addresses:
+            hip.call("hipFree", address)
+        return result
+
+
+def check_kernels(reporter: Reporter, hip: Hip, architecture: str | None, *, sole: bool) -> None:
+    """Compile the kernels and compare what they compute.
+
+    With *sole* nothing else computes on this GPU, so a hipRTC that is missing is worth a word.
+    """
+    with reporter.check("hip", "compile") as check:
+        try:
+            compiler = hiprtc(hip)
+        except LibraryMissing as error:
+            missing = f"{error}; {HIPRTC_MISSING}"
+            if sole:
+                check.degrade(missing)
+            else:
+                check.skip(str(error))
+            return
+        code = compiled(check, compiler, architecture)
+        kernels = Kernels(hip, code)
+    if check.status == "fail":
+        return
+    with reporter.check("hip", "kernel_vector_add") as check:
+        check_vector_add(check, kernels)
+    for name in FACTORS:
+        with reporter.check("hip", f"kernel_matmul_{name}") as check:
+            check_matmul_kernel(check, kernels, name)
+
+
+def hiprtc(hip: Hip) -> Api:
+    """Return hipRTC: a library of its own, and part of libamdhip64 before ROCm 7.
+
+    Raises:
+        LibraryMissing: it is neither.
+    """
+    namer = "hiprtcGetErrorString"
+    if hip.has("hiprtcCompileProgram"):
+        return Api(hip.library, namer)
+    return Api(load_library("libhiprtc", torch_first=hip.torch_first), namer)
+
+
+def compiled(check: Check, compiler: Api, architecture: str | None) -> bytes:
+    """Return the code of SOURCE for this device; without *architecture* hipRTC asks the device for it."""
+    program = ctypes.c_void_p()
+    compiler.call("hiprtcCreateProgram", ctypes.byref(program), SOURCE, b"probe.hip", 0, None, None)
+    options = [f"--offload-arch={architecture}"] if architecture else []
+    texts = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+    try:
+        compiler.call("hiprtcCompileProgram", program, len(options), texts)
+    except HipError as error:
+        log = (
+            read_back(compiler, "hiprtcGetProgramLog", program)
+            .rstrip(b"\0")
+            .decode(errors="replace")
+        )
+        check.evidence["log"] = log[:LOG_LENGTH]
+        first = next((line for line in log.splitlines() if line.strip()), "its log is empty")
+        msg = f"{error}: {first.strip()[:300]}"
+        raise CheckFailed(msg) from error
+    code = read_back(compiler, "hiprtcGetCode", program)
+    check.evidence.update(options=options, code_bytes=len(code))
+    compiler.call("hiprtcDestroyProgram", ctypes.byref(program))
+    return code
+
+
+def read_back(compiler: Api, name: str, program: Any) -> bytes:
+    """Return what a pair of functions tells: the size, then the bytes."""
+    size = ctypes.c_size_t()
+    compiler.call(f"{name}Size", program, ctypes.byref(size))
+    buffer = ctypes.create_string_buffer(size.value)
+    compiler.call(name, program, buffer)
+    return buffer.raw
+
+
+def check_vector_add(check: Check, kernels: Kernels) -> None:
+    """Add two vectors of whole numbers."""
+    a, b = array("f", range(ELEMENTS)), array("f", range(0, 2 * ELEMENTS, 2))
+    seen = array("f")
+    seen.frombytes(kernels.run("vector_add", [a, b], ELEMENTS, -(-ELEMENTS // 256), 256))
+    compare(check, seen, array("f", range(0, 3 * ELEMENTS, 3)))
+
+
+def check_matmul_kernel(check: Check, kernels: Kernels, name: str) -> None:
+    """Multiply two matrices of whole numbers."""
+    code, factor = FACTORS[name]
+    a = [(7 * i * i + 3 * i + 1) % factor - factor // 2 for i in range(ROWS * ROWS)]
+    b = [(5 * i * i + 11 * i + 2) % factor - factor // 2 for i in range(ROWS * ROWS)]
+    lines = [a[start : start + ROWS] for start in range(0, ROWS * ROWS, ROWS)]
+    columns = [b[column::ROWS] for column in range(ROWS)]
+    expected = [sum(map(mul, line, column)) for line in lines for column in columns]
+    seen = array(code)
+    inputs = [array(code, a), array(code, b)]
+    seen.frombytes(kernels.run(f"matmul_{name}", inputs, ROWS, -(-ROWS // 16), 16, 2))
+    compare(check, seen, array(code, expected))
+
+
+def compare(check: Check, seen: array[Any], expected: array[Any]) -> None:
+    """Fail unless all values are the same."""
+    check.threshold, check.threshold_source = 0.0, EXACT
+    wrong = [] if seen == expected else [i for i, pair in enumerate(zip(seen, expected)) if pair[0] != pair[1]]  # fmt: skip
+    check.evidence.update(elements=len(expected), wrong=len(wrong))
+    if wrong:
+        first = wrong[0]
+        msg = f"{len(wrong)} of {len(expected)} values are wrong; at {first} it is {seen[first]}, not {expected[first]}"
+        raise CheckFailed(msg)
+
+
+# --- hip: The HIP runtime below torch: what it finds, and whether one GPU keeps and computes what it is given ---
+
+COPY_BYTES = 16 << 20
+ALLOCATE_BYTES = 64 << 20
+MEMSET_BYTE = 0xA5
+
+
+def stage_hip_runtime(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
+    """Load HIP in a process that sees every GPU, and count them.
+
+    Where torch computes as well, an image whose HIP ctypes cannot load is none the worse for it.
+    """
+    with reporter.check("hip", "runtime") as check:
+        try:
+            hip = loaded_hip(check, job)
+        except LibraryMissing as error:
+            if job["sole"]:
+                raise
+            check.skip(str(error))
+            return
+    if check.status == "fail":
+        return
+    with reporter.check("hip", "device_count") as check:
+        check_count(check, hip, job["gpus"])
+    state["hip"] = hip
+
+
+def stage_hip(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
+    """Exercise the one GPU that this process can see, without torch."""
+    with reporter.check("hip", "identity") as check:
+        hip = loaded_hip(check, job)
+        check_hip_identity(check, hip, job)
+    if check.evidence.get("visible") != 1:
+        return
+    with reporter.check("hip", "allocate") as check:
+        check_hip_allocate(check, hip)
+    with reporter.check("hip", "copy") as check:
+        check_hip_copy(check, hip)
+    with reporter.check("hip", "memset") as check:
+        check_hip_memset(check, hip)
+    check_kernels(reporter, hip, hip.architecture(0), sole=job["sole"])
+    state["hip"] = hip
+
+
+def loaded_hip(check: Check, job: dict[str, Any]) -> Hip:
+    """Load HIP, and record where from and of which version."""
+    torch_first = not job["sole"]
+    hip = Hip(load_library("libamdhip64", torch_first=torch_first), torch_first=torch_first)
+    check.evidence.update(
+        library=mapped_library("libamdhip64"),
+        hip=version_text(hip.number("hipRuntimeGetVersion")),
+        driver=version_text(hip.number("hipDriverGetVersion")),
+    )
+    return hip
+
+
+def check_count(check: Check, hip: Hip, planned: int | None) -> None:
+    """Compare the number of devices with the plan's."""
+    hidden = {key: value for key, value in os.environ.items() if is_visibility(key)}
+    note = ", ".join(f"{key}={value!r}" for key, value in sorted(hidden.items()))
+    note = f" ({note})" if note else ""
+    try:
+        found = hip.number("hipGetDeviceCount")
+    except CheckFailed as error:
+        msg = f"no device is visible: {error}{note}"
+        raise CheckFailed(msg) from error
+    check.evidence.update(device_count=found, planned=planned)
+    if not found:
+        msg = f"no device is visible: hipGetDeviceCount counts 0{note}"
+        raise CheckFailed(msg)
+    if planned is not None and found != planned:
+        msg = f"{found} devices are visible, {planned} were passed in{note}"
+        raise CheckFailed(msg)
+
+
+def check_hip_identity(check: Check, hip: Hip, job: dict[str, Any]) -> None:
+    """Record which device this is and compare it with what was passed in."""
+    check.evidence["visible"] = hip.number("hipGetDeviceCount")
+    if check.evidence["visible"] != 1:
+        msg = f"{check.evidence['visible']} devices are visible where exactly one was named"
+        raise CheckFailed(msg)
+    seen = hip_identity(hip)
+    check.evidence.update(seen)
+    if job["planned"]:
+        check.evidence["claims"] = claimed(seen, job["planned"], job["index"])
+
+
+def check_hip_allocate(check: Check, hip: Hip) -> None:
+    """Allocate memory and see that there is less of it then."""
+    free, total = hip.memory()
+    check.evidence.update(free_bytes=free, total_bytes=total, bytes=ALLOCATE_BYTES)
+    if not 0 < free <= total:
+        msg = f"hipMemGetInfo tells {free} free bytes of {total}"
+        raise CheckFailed(msg)
+    address = hip.allocate(ALLOCATE_BYTES)
+    if not address:
+        msg = f"hipMalloc gave no address for {ALLOCATE_BYTES} bytes"
+        raise CheckFailed(msg)
+    check.evidence["free_bytes_after"] = hip.memory()[0]
+    hip.call("hipFree", address)
+
+
+def check_hip_copy(check: Check, hip: Hip) -> None:
+    """Copy random bytes to the device, there to another place, and back."""
+    data = random.Random(0x5EED).getrandbits(8 * COPY_BYTES).to_bytes(COPY_BYTES, "little")
+    first, second = hip.allocate(COPY_BYTES), hip.allocate(COPY_BYTES)
+    begin = time.monotonic()
+    hip.to_device(first, data)
+    hip.call("hipMemcpy", second, first, COPY_BYTES, DEVICE_TO_DEVICE)
+    back = hip.to_host(second, COPY_BYTES)
+    seconds = time.monotonic() - begin
+    check.evidence["seconds_for_all_three"] = round(seconds, 4)
+    require_same(check, back, data, "changed on the way to the device and back")
+    for address in (first, second):
+        hip.call("hipFree", address)
+
+
+def check_hip_memset(check: Check, hip: Hip) -> None:
+    """Let the device fill memory, and read it back."""
+    address = hip.allocate(COPY_BYTES)
+    hip.to_device(address, bytes(COPY_BYTES))
+    hip.call("hipMemset", address, MEMSET_BYTE, COPY_BYTES)
+    hip.call("hipDeviceSynchronize")
+    expected = bytes([MEMSET_BYTE]) * COPY_BYTES
+    require_same(check, hip.to_host(address, COPY_BYTES), expected, "do not hold what was set")
+    hip.call("hipFree", address)
+
+
+def require_same(check: Check, seen: bytes, expected: bytes, what: str) -> None:
+    """Fail unless all bytes are the same."""
+    wrong = 0 if seen == expected else sum(map(int.__ne__, seen, expected))
+    check.evidence.update(bytes=len(expected), wrong=wrong)
+    if wrong:
+        msg = f"{wrong} of {len(expected)} bytes {what}"
         raise CheckFailed(msg)
 
 
@@ -2453,6 +3376,101 @@ def shown_metric(value: Any) -> Any:
     return str(value)[:100] if isinstance(value, (str, int, float)) else type(value).__name__
 
 
+# --- peer_copies: Copies from each GPU to each other one, by a process that sees them all ---
+
+PEER_BYTES = 64 << 20
+PEER_BYTES_OF_MANY = 4 << 20  # 64 partitions are 4032 pairs
+MANY_GPUS = 16
+WARNING_SECONDS = 5  # time to stop the probe, once it has said what may come
+
+
+class HangingBoard(NamedTuple):
+    """A board whose host was seen to hang when its GPUs copied to each other."""
+
+    name: str
+    device_id: str
+    source: str
+
+
+HANGING_BOARDS = (
+    HangingBoard(
+        "Radeon AI PRO R9700", "0x7551", "https://github.com/ROCm/rocm-systems/issues/11348"
+    ),
+)
+
+
+def known_hang(identities: list[dict[str, Any]]) -> str:
+    """Return what is known of peer copies between these devices; "" where it is nothing bad."""
+    for board in HANGING_BOARDS:
+        here = [
+            seen
+            for seen in identities
+            if board.name in str(seen.get("name")) or pci_device(seen) == board.device_id
+        ]
+        if len(here) > 1:
+            return (
+                f"{len(here)} {board.name}: direct copies between such GPUs have hung the whole host "
+                f"({board.source}); NCCL_P2P_DISABLE=1 avoids them"
+            )
+    return ""
+
+
+def pci_device(identity: dict[str, Any]) -> str:
+    """Return the PCI device id, as sysfs writes it; "" where it cannot be read."""
+    address = str(identity.get("pci_address") or "")
+    if address:
+        with contextlib.suppress(OSError):
+            whole = address if "." in address else f"{address}.0"
+            return Path(f"/sys/bus/pci/devices/{whole}/device").read_text().strip()
+    return ""
+
+
+def stage_peer_copies(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
+    """Copy from each GPU to each other one and compare."""
+    with reporter.check("collectives", "peer_copies") as check:
+        check.evidence.update(job["note"])
+        check_peer_copies(check, state["torch"])
+
+
+def check_peer_copies(check: Check, torch: Any) -> None:
+    """Fill a matrix, a row for each source: GB/s, and whether the driver grants direct access."""
+    count = torch.cuda.device_count()
+    size = PEER_BYTES if count <= MANY_GPUS else PEER_BYTES_OF_MANY
+    speeds: list[list[float | None]] = [[None] * count for _ in range(count)]
+    access: list[list[int | None]] = [[None] * count for _ in range(count)]
+    check.evidence.update(bytes=size, gb_per_s=speeds, direct_access=access)
+    wrong: list[str] = []
+    for source in range(count):
+        # 251 is odd and prime: no offset that a copy can slip by looks the same.
+        values = torch.arange(size // 4, dtype=torch.int32, device=f"cuda:{source}") % 251 + source
+        for target in range(count):
+            if target == source:
+                continue
+            access[source][target] = int(torch.cuda.can_device_access_peer(source, target))
+            speeds[source][target], differing = copied(torch, values, source, target)
+            if differing:
+                wrong.append(f"{differing} of {size // 4} from {source} to {target}")
+    if wrong:
+        msg = f"values changed on the way between GPUs: {'; '.join(wrong[:8])}"
+        raise CheckFailed(msg)
+
+
+def copied(torch: Any, values: Any, source: int, target: int) -> tuple[float, int]:
+    """Copy once to set up the way, once for the time; return GB/s and how many values changed."""
+    place = f"cuda:{target}"
+    values.to(place)
+    torch.cuda.synchronize(target)
+    torch.cuda.synchronize(source)
+    begin = time.monotonic()
+    there = values.to(place)
+    torch.cuda.synchronize(target)
+    torch.cuda.synchronize(source)
+    seconds = time.monotonic() - begin
+    count = len(values)
+    expected = torch.arange(count, dtype=torch.int32, device=place) % 251 + source
+    return rate(4 * count, seconds), int((there != expected).sum().item())
+
+
 # --- child: What a child does: the jobs that come down its pipe ---
 
 def child_main(jobs: int, results: int) -> int:
@@ -2468,7 +3486,10 @@ def child_main(jobs: int, results: int) -> int:
         "import": stage_import,
         "build": stage_build,
         "device": stage_device,
+        "hip_runtime": stage_hip_runtime,
+        "hip": stage_hip,
         "collectives": stage_collectives,
+        "peer_copies": stage_peer_copies,
         "model": stage_model,
         "own": stage_own,
     }
@@ -2482,6 +3503,89 @@ def child_main(jobs: int, results: int) -> int:
             faulthandler.cancel_dump_traceback_later()
             reporter.send(done=job["stage"])
     return 0
+
+
+# --- waves: How many children fit into memory at once ---
+
+# A rough figure of the host memory that one process with a GPU runtime needs; it only sizes waves.
+MEMORY_PER_CHILD = 2 << 30
+MAX_WAVE = 16
+
+
+def wave_size(count: int) -> int:
+    """Return how many children may run at once: what half of the memory here holds, at least one."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    available = [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
+    limit = memory_limit()
+    used = number(cgroup_value("memory", "memory.current", "memory.usage_in_bytes")) or 0
+    if limit is not None:
+        available.append(limit - used)
+    fits = min(available, default=MEMORY_PER_CHILD) // 2 // MEMORY_PER_CHILD
+    return max(1, min(count, MAX_WAVE, fits))
+
+
+# --- hip_layer: HIP without torch: one process that counts the GPUs, then one for each of them that sees it alone ---
+
+PASSED, FAILED, ABSENT = "passed", "failed", "absent"
+TORCH_IS_BROKEN = (
+    "HIP works without torch on every GPU: what is broken is torch, or what torch brings along"
+)
+HIP_IS_BROKEN = "HIP itself fails, without torch as well"
+ONLY_HIP_FAILS = "torch works on every GPU: HIP fails only without it"
+
+
+class HipLayer:
+    """Runs HIP's stages with what the controller lends."""
+
+    def __init__(
+        self,
+        planned: list[dict[str, Any]] | None,
+        *,
+        child: Callable[[str, dict[str, str]], Any],
+        close: Callable[[Any], None],
+        do: Callable[..., bool],
+        skip: Callable[..., None],
+        counts: dict[str, int],
+    ) -> None:
+        self._planned = planned
+        self._child, self._close, self._do, self._skip = child, close, do, skip
+        self._counts = counts  # how many devices each stage saw
+        self.passed: dict[int, bool] = {}  # each GPU, and whether it passed on its own
+
+    def run(self, *, sole: bool) -> str:
+        """Return whether HIP passed, failed, or is absent; *sole* when nothing else computes."""
+        child = self._child("hip", dict(os.environ))
+        count = len(self._planned) if self._planned else None
+        passed = self._do(child, "hip_runtime", gpus=count, sole=sole)
+        self._close(child)
+        found = self._counts.get("hip_runtime")
+        if not found:
+            for index in range(count or 0) if not passed else ():
+                self._skip("hip", "identity", "HIP finds no device: see its runtime", index)
+                self.passed[index] = False
+            return ABSENT if passed else FAILED
+        self._devices(count or found, sole=sole)
+        return PASSED if passed and all(self.passed.values()) else FAILED
+
+    def _devices(self, count: int, *, sole: bool) -> None:
+        """Exercise every GPU, as many at a time as fit into memory."""
+        wave = wave_size(count)
+
+        def exercise(index: int) -> None:
+            child = self._child(f"hip {index}", device_environment("rocm", index, wave))
+            fields = {"index": index, "planned": self._planned, "sole": sole}
+            self.passed[index] = self._do(child, "hip", index, **fields)
+            self._close(child)
+
+        with ThreadPoolExecutor(wave) as pool:
+            list(pool.map(exercise, range(count)))  # the list raises what a thread raised
+
+
+def which_is_broken(*, torch: bool, hip: str | None) -> str:
+    """Return what the two together say; "" where they agree that all is well, or HIP could not be asked."""
+    if torch:
+        return ONLY_HIP_FAILS if hip == FAILED else ""
+    return {PASSED: TORCH_IS_BROKEN, FAILED: HIP_IS_BROKEN}.get(hip or "", "")
 
 
 # --- own_stage: The checks of a profile's own, each in a process of its own after everything else has let go of the GPUs ---
@@ -2542,23 +3646,241 @@ def skip(events: Events, own: dict[str, Any], device: Any, reason: str) -> None:
     events.check(made_check("own", own["name"], "skipped", reason=reason, device=device))
 
 
-# --- waves: How many children fit into memory at once ---
+# --- together: All devices together, seen from the controller: start the ranks, free those that wait, find who is to blame ---
 
-# A rough figure of the host memory that one process with a GPU runtime needs; it only sizes waves.
-MEMORY_PER_CHILD = 2 << 30
-MAX_WAVE = 16
+# Whose fault it is when ranks end differently: first who died, then who found something wrong, then
+# who never came back. Those that were stopped only waited.
+BLAME = {"died": 0, "done": 1, "timeout": 2, "stopped": 3}
+LINES_OF_ALL_RANKS = 400  # what is kept of their last lines together: one report line holds them
+MIB = 1 << 20
+# Lowest bus bandwidth of a large all_reduce over eight GPUs, in GB/s. The source gives it for the mean
+# over 1 KiB to 2 GiB, which lies far below what 256 MiB reach: a recorded run of rccl-tests on eight
+# MI300X has 305 GB/s there, and 110 as its mean over all sizes. Other boards have no such figure.
+EXPECTED_BUS_BANDWIDTH = {"MI300X": 200.0, "MI210": 50.0, "MI100": 35.0}
+EXPECTED_FOR_GPUS = 8
+EXPECTED_FOR_BYTES = 256 * MIB
+EXPECTED_BUS_BANDWIDTH_SOURCE = (
+    "ROCm/gpu-operator, example/gpu-validation-cluster/README.md: lowest mean of all_reduce_perf "
+    "over 1K-2G on 8 GPUs, held against one size of at least 256 MiB"
+)
 
 
-def wave_size(count: int) -> int:
-    """Return how many children may run at once: what half of the memory here holds, at least one."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    available = [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
-    limit = memory_limit()
-    used = number(cgroup_value("memory", "memory.current", "memory.usage_in_bytes")) or 0
-    if limit is not None:
-        available.append(limit - used)
-    fits = min(available, default=MEMORY_PER_CHILD) // 2 // MEMORY_PER_CHILD
-    return max(1, min(count, MAX_WAVE, fits))
+def run_together(
+    children: list[Child], job: dict[str, Any], timeout: float, backend: str, boards: list[str]
+) -> list[dict[str, Any]]:
+    """Let all ranks run the level's collectives; return a check for each of them.
+
+    Args:
+        children: One process a device, torch imported.
+        job: What every job says: accelerator, level, size, expect.
+        timeout: Seconds for all of it.
+        backend: "nccl" or "gloo".
+        boards: The devices' names, where they are known.
+    """
+    world = len(children)
+    names = collective_names(job["level"])
+    elements = message_elements(job["accelerator"], job["level"], world, job["size"] ** 2)
+    shared = {
+        **job,
+        "stage": "collectives",
+        "names": names,
+        "world": world,
+        "port": free_port(),
+        "backend": backend,
+        "elements": elements,
+    }
+    logs = [TransportLog() for _ in children]
+    outcomes = run_ranks(children, shared, timeout, logs)
+    judge = Judge(outcomes, logs, backend)
+    checks = [judge.collective(name) for name in names]
+    judge_bandwidth(checks[0], job, boards)
+    if judge.broken == "" and any(outcome.ended != "done" for outcome in outcomes):
+        checks.append(judge.teardown())
+    if backend == "nccl":
+        checks.append(transport_check(logs))
+    return checks
+
+
+def run_ranks(
+    children: list[Child], job: dict[str, Any], timeout: float, logs: list[TransportLog]
+) -> list[Outcome]:
+    """Run the ranks; the first that falls out of step frees the others of their wait."""
+    stop = threading.Event()
+
+    def take_part(rank: int, child: Child) -> Outcome:
+        child.on_line = logs[rank].take
+        outcome = child.run({**job, "rank": rank}, timeout, lambda _check: None, stop)
+        if outcome.ended != "done" or any(map(out_of_step, outcome.checks)):
+            stop.set()
+        return outcome
+
+    with ThreadPoolExecutor(len(children)) as pool:
+        return list(pool.map(take_part, range(len(children)), children))
+
+
+class Judge:
+    """Makes one check a collective out of what every rank told."""
+
+    def __init__(self, outcomes: list[Outcome], logs: list[TransportLog], backend: str) -> None:
+        self._outcomes = outcomes
+        self._logs = logs
+        self._backend = backend
+        self._kept = max(4, LINES_OF_ALL_RANKS // max(1, len(outcomes)))
+        self.broken = ""  # the collective in which a rank fell out of step
+
+    def collective(self, name: str) -> dict[str, Any]:
+        """Return the check of one collective for all ranks."""
+        if self.broken:
+            reason = f"the ranks did not come out of {self.broken}"
+            return made_check("collectives", name, "skipped", reason=reason)
+        told = [
+            next((check for check in outcome.checks if check["name"] == name), None)
+            for outcome in self._outcomes
+        ]
+        blame: list[tuple[int, int, str]] = []
+        ranks = []
+        for rank, (outcome, check) in enumerate(zip(self._outcomes, told)):
+            ranks.append(self._rank(rank, outcome, check))
+            if check is None or check["status"] == "fail":
+                order = BLAME[outcome.ended] if check is None else BLAME["done"]
+                blame.append((order, rank, ranks[-1]["reason"]))
+        if any(check is None or out_of_step(check) for check in told):
+            self.broken = name
+        skipped = [check["reason"] for check in told if check and check["status"] == "skipped"]
+        status = "fail" if blame else "skipped" if skipped else "pass"
+        evidence = {"backend": self._backend, "world": len(told), "ranks": ranks}
+        evidence.update(slowest(name, [check for check in told if check]))
+        return made_check(
+            "collectives",
+            name,
+            status,
+            reason=self._reason(blame) if blame else skipped[0] if skipped else "",
+            seconds=max((check["seconds"] for check in told if check), default=self._longest()),
+            evidence=evidence,
+        )
+
+    def teardown(self) -> dict[str, Any]:
+        """Return the check of ranks that ran everything and then did not end."""
+        ranks = [self._rank(rank, outcome, None) for rank, outcome in enumerate(self._outcomes)]
+        blame = [
+            (BLAME[outcome.ended], rank, ranks[rank]["reason"])
+            for rank, outcome in enumerate(self._outcomes)
+            if outcome.ended != "done"
+        ]
+        return made_check(
+            "collectives",
+            "destroy_process_group",
+            "fail",
+            reason=self._reason(blame),
+            seconds=self._longest(),
+            evidence={"backend": self._backend, "world": len(ranks), "ranks": ranks},
+        )
+
+    def _rank(self, rank: int, outcome: Outcome, check: dict[str, Any] | None) -> dict[str, Any]:
+        """Return one rank's part of the evidence: how it ended only where this check is how."""
+        if check is not None:
+            told = {key: check["evidence"][key] for key in ("wrong",) if key in check["evidence"]}
+            if "traceback" in check["evidence"]:
+                told["traceback"] = check["evidence"]["traceback"][-self._kept :]
+                told["warnings"] = self._logs[rank].warnings
+            return {"rank": rank, **told, "reason": check.get("reason", "")}
+        where = f" (in {outcome.doing[1]})" if outcome.ended != "done" and outcome.doing else ""
+        evidence = dict(outcome.evidence)
+        if "last_lines" in evidence:
+            evidence["last_lines"] = evidence["last_lines"][-self._kept :]
+        reason = outcome.reason or "it stopped before"
+        return {
+            "rank": rank,
+            **evidence,
+            "warnings": self._logs[rank].warnings,
+            "reason": reason + where,
+        }
+
+    def _reason(self, blame: list[tuple[int, int, str]]) -> str:
+        """Name the rank at fault, or all of them where none is more so than the others."""
+        worst = min(blame)
+        equal = [rank for order, rank, reason in blame if (order, reason) == (worst[0], worst[2])]
+        who = f"rank {worst[1]}"
+        if worst[0] == BLAME["timeout"] and len(equal) > 1:
+            who = f"ranks {', '.join(map(str, equal))}"
+        lines = [line for log in self._logs for line in log.warnings]
+        full = shared_memory_reason([reason for *_, reason in blame] + lines)
+        return f"{who}: {full + ': ' if full else ''}{worst[2]}"
+
+    def _longest(self) -> float:
+        return max(outcome.seconds for outcome in self._outcomes)
+
+
+def out_of_step(check: dict[str, Any]) -> bool:
+    """Whether a rank broke off in this check: wrong values alone keep it in step with the others."""
+    return not check["evidence"].get("in_step")
+
+
+def slowest(name: str, checks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the time and bandwidth of each size, by the rank that took longest."""
+    rows = [check["evidence"].get("sizes", []) for check in checks]
+    if not rows or not all(len(row) == len(rows[0]) for row in rows) or not rows[0]:
+        return {}
+    sizes = []
+    for same in zip(*rows):
+        seconds = max(row["seconds"] for row in same)
+        sizes.append(bandwidth(name, len(checks), same[0]["bytes"], seconds))
+    first = max(row[0]["first_seconds"] for row in rows)
+    return {"sizes": sizes, "first_seconds": first, "bandwidth_source": BANDWIDTH_SOURCE}
+
+
+def judge_bandwidth(check: dict[str, Any], job: dict[str, Any], boards: list[str]) -> None:
+    """Call a slow all_reduce degraded where its bandwidth is known: eight whole GPUs of one model."""
+    planned = job["expect"].get("gpus") or []
+    whole = len(planned) == len(boards) == EXPECTED_FOR_GPUS and all(
+        gpu.get("partition") is None for gpu in planned
+    )
+    sizes = check["evidence"].get("sizes") or [{"bytes": 0}]
+    if not whole or check["status"] != "pass" or sizes[-1]["bytes"] < EXPECTED_FOR_BYTES:
+        return
+    for board, lowest in EXPECTED_BUS_BANDWIDTH.items():
+        if all(board in name.split() for name in boards):
+            check.update(threshold=lowest, threshold_source=EXPECTED_BUS_BANDWIDTH_SOURCE)
+            found = sizes[-1]["busbw_gb_per_s"]
+            if found < lowest:
+                check["status"] = "degraded"
+                check["reason"] = (
+                    f"the bus bandwidth of {sizes[-1]['bytes'] // MIB} MiB is {found:g} GB/s, "
+                    f"eight {board} have at least {lowest:g}"
+                )
+
+
+def transport_check(logs: list[TransportLog]) -> dict[str, Any]:
+    """Return how the ranks reached each other; over sockets is a detour inside one machine."""
+    version = next((log.version for log in logs if log.version), "")
+    network = [rank for rank, log in enumerate(logs) if "NET/Socket" in log.kinds]
+    status, reason = "pass", ""
+    if not any(log.kinds for log in logs):
+        status, reason = "skipped", "the library told no transport"
+    elif network:
+        status = "degraded"
+        reason = (
+            f"ranks {', '.join(map(str, network))} talk over sockets: neither peer access nor "
+            "shared memory works between their GPUs"
+        )
+    return made_check(
+        "collectives",
+        "transport",
+        status,
+        reason=reason,
+        evidence={
+            "version": version,
+            "shm_bytes": shared_memory_bytes(),
+            "ranks": [{"rank": rank, **log.evidence()} for rank, log in enumerate(logs)],
+        },
+    )
+
+
+def free_port() -> int:
+    """Return a TCP port on loopback that was free a moment ago."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 # --- controller: The order of the stages; it never imports torch itself ---
@@ -2576,7 +3898,11 @@ class Controller:
         self._planned = settings["expect"].get("gpus") or None
         self._found = 0  # devices that torch counts
         self._proved: dict[Any, bool] = {}  # each device, and whether it passed on its own
-        self._claims: list[list[int]] = []  # for each device, the planned GPUs that it can be
+        self._counts: dict[str, int] = {}  # how many devices a stage counted
+        self._identities: list[dict[str, Any]] = []  # what each device says that it is
+        self._claims: dict[
+            str, list[list[int]]
+        ] = {}  # of each stage: what planned GPUs a device can be
 
     def run(self) -> None:
         """Run every stage of the level."""
@@ -2584,8 +3910,10 @@ class Controller:
             self._environment()
             if self._accelerator == "cpu":
                 self._cpu()
+            elif self._settings["runtime"] == "hip":
+                self._hip(sole=True)
             else:
-                self._gpus()
+                self._torch_and_hip()
             self._end_children()  # which hold memory on the GPUs
             run_own_checks(
                 self._settings, self._events, self._child, self._close, self._proved, self._end
@@ -2631,11 +3959,14 @@ class Controller:
     def _collect(self, child: Child, stage: str, device: Any = None) -> bool:
         child.on_doing = lambda group, name: self._events.doing(group, name, device)
         outcome = child.wait(lambda check: self._events.check({**check, "device": device}))
-        self._claims += [
-            c["evidence"]["claims"] for c in outcome.checks if "claims" in c["evidence"]
-        ]
+        for evidence in (check["evidence"] for check in outcome.checks):
+            if "claims" in evidence:
+                self._claims.setdefault(stage, []).append(evidence["claims"])
+            if "device_count" in evidence:
+                self._counts[stage] = evidence["device_count"]
+        self._identities += [c["evidence"] for c in outcome.checks if c["name"] == "identity"]
         if outcome.ended != "done":
-            groups = {"import": ("build", "torch"), "collectives": ("collectives", "all_reduce")}
+            groups = {"import": ("build", "torch"), "peer_copies": ("collectives", "peer_copies")}
             group, name = outcome.doing or groups.get(stage, (stage, stage))
             self._events.fail(
                 group,
@@ -2669,6 +4000,31 @@ class Controller:
         other = self._child("cpu rank 1", {**os.environ, "GLOO_SOCKET_IFNAME": "lo"})
         if self._do(other, "import", told=False):
             self._collectives([child, other], "gloo")
+
+    def _torch_and_hip(self) -> None:
+        """Ask HIP without torch as well: first where the level has time for it, else once torch has failed."""
+        told = self._hip(sole=False) if "hip" in stages_of(self._settings) else None
+        self._gpus()
+        works = bool(self._proved) and all(self._proved.values())
+        if not works and told is None and self._accelerator == "rocm":
+            self._end_children()
+            told = self._hip(sole=False)
+        self._events.diagnosis = which_is_broken(torch=works, hip=told)
+
+    def _hip(self, *, sole: bool) -> str:
+        layer = HipLayer(
+            self._planned,
+            child=self._child,
+            close=self._close,
+            do=self._do,
+            skip=self._skip,
+            counts=self._counts,
+        )
+        told = layer.run(sole=sole)
+        self._distinct("hip")
+        if sole:
+            self._proved = dict(layer.passed)
+        return told
 
     def _gpus(self) -> None:
         """Import torch in one child that sees all GPUs and, at the same time, in one for each of them."""
@@ -2729,7 +4085,7 @@ class Controller:
                 ]
             with ThreadPoolExecutor(len(children)) as pool:
                 passed += pool.map(self._device, children, range(begin, begin + len(children)))
-        self._distinct()
+        self._distinct("device")
         self._together(children, passed, wave)
 
     def _device(self, child: Child, index: int) -> bool:
@@ -2748,15 +4104,16 @@ class Controller:
         self._proved[device] = passed
         return passed
 
-    def _distinct(self) -> None:
+    def _distinct(self, stage: str) -> None:
         """Fail when two devices say that they are one; partitions of one GPU may say the same."""
-        for claims in {tuple(claims) for claims in self._claims}:
-            same = sum(tuple(other) == claims for other in self._claims)
+        every = self._claims.get(stage, [])
+        for claims in {tuple(claims) for claims in every}:
+            same = sum(tuple(other) == claims for other in every)
             if same > len(claims):
                 reason = (
                     f"{same} devices say that they are the same GPU: two indices reach one device"
                 )
-                self._events.fail("device", "distinct", reason, evidence={"claims": self._claims})
+                self._events.fail(stage, "distinct", reason, evidence={"claims": every})
 
     def _together(self, children: list[Child], passed: list[bool], wave: int) -> None:
         count = len(passed)
@@ -2769,29 +4126,32 @@ class Controller:
             reason = f"{count} ranks at a time do not fit into memory, {wave} do"
             self._skip("collectives", "all_reduce", reason)
         else:
+            hang = known_hang(self._identities)
+            if hang:
+                say(f"warning: {hang}")
             self._collectives(children, "nccl")
+            if self._settings["level"] == "full":
+                self._peer_copies(hang)
 
     def _skip(self, group: str, name: str, reason: str, device: Any = None) -> None:
         self._events.check(made_check(group, name, "skipped", reason=reason, device=device))
 
     def _collectives(self, children: list[Child], backend: str) -> None:
-        """Let all children reduce together; the first that fails frees the others of their wait."""
-        stop = threading.Event()
-        port = free_port()
-        elements = min(COLLECTIVE_ELEMENTS, self._settings["size"] ** 2)
-        timeout = self._timeout("collectives")
+        """Let all children work together and report one check for each way of doing so."""
+        boards = [str(seen.get("name")) for seen in self._identities]
+        job, timeout = self._job("collectives"), self._timeout("collectives")
+        for check in run_together(children, job, timeout, backend, boards):
+            self._events.check(check)
 
-        def take_part(rank: int, child: Child) -> Outcome:
-            fields = {"rank": rank, "world": len(children), "port": port, "backend": backend}
-            job = self._job("collectives", elements=elements, **fields)
-            outcome = child.run(job, timeout, lambda _check: None, stop)
-            if not outcome.passed:
-                stop.set()
-            return outcome
-
-        with ThreadPoolExecutor(len(children)) as pool:
-            outcomes = list(pool.map(take_part, range(len(children)), children))
-        self._events.check(judged_collective(outcomes, backend, elements))
+    def _peer_copies(self, hang: str) -> None:
+        """Copy between all pairs of GPUs; where that has hung a host, after a warning and a pause."""
+        if hang:
+            say(f"warning: copies between all pairs of these GPUs start in {WARNING_SECONDS} s")
+            time.sleep(WARNING_SECONDS)
+        child = self._child("peer copies", dict(os.environ))
+        if self._do(child, "import", told=False):
+            self._do(child, "peer_copies", note={"known_hang": hang} if hang else {})
+        self._close(child)
 
 
 # --- entry: what starts it ---
@@ -2801,6 +4161,7 @@ def probe(given: dict[str, Any], source: bytes) -> int:
     events = Events()
     try:
         settings = complete_settings(given)
+        events.runtime = settings["runtime"]
         controller = Controller(settings, source, events)
         end_on_signals(controller, events)
         events.emit(
@@ -2808,6 +4169,7 @@ def probe(given: dict[str, Any], source: bytes) -> int:
             probe_version=PROBE_VERSION,
             level=settings["level"],
             accelerator=settings["accelerator"],
+            runtime=settings["runtime"],
             stages=stages_of(settings),
             python=platform.python_version(),
             pid=os.getpid(),

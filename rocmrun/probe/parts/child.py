@@ -13,8 +13,10 @@ from rocmrun.probe.parts.checks import Reporter
 from rocmrun.probe.parts.collectives import stage_collectives
 from rocmrun.probe.parts.device import stage_device
 from rocmrun.probe.parts.environment import stage_environment
+from rocmrun.probe.parts.hip import stage_hip, stage_hip_runtime
 from rocmrun.probe.parts.model import stage_model
 from rocmrun.probe.parts.own import stage_own
+from rocmrun.probe.parts.peer_copies import stage_peer_copies
 
 
 def child_main(jobs: int, results: int) -> int:
@@ -30,7 +32,10 @@ def child_main(jobs: int, results: int) -> int:
         "import": stage_import,
         "build": stage_build,
         "device": stage_device,
+        "hip_runtime": stage_hip_runtime,
+        "hip": stage_hip,
         "collectives": stage_collectives,
+        "peer_copies": stage_peer_copies,
         "model": stage_model,
         "own": stage_own,
     }

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from rocmrun.probe.parts.collectives import COLLECTIVE_ELEMENTS, free_port, judged_collective
-from rocmrun.probe.parts.events import Events, made_check
+from rocmrun.probe.parts.events import Events, made_check, say
+from rocmrun.probe.parts.hip_layer import HipLayer, which_is_broken
 from rocmrun.probe.parts.own_stage import run_own_checks
-from rocmrun.probe.parts.processes import Child, Outcome, device_environment
+from rocmrun.probe.parts.peer_copies import WARNING_SECONDS, known_hang
+from rocmrun.probe.parts.processes import Child, device_environment
 from rocmrun.probe.parts.settings import stages_of
+from rocmrun.probe.parts.together import run_together
 from rocmrun.probe.parts.waves import wave_size
 
 
@@ -29,7 +30,11 @@ class Controller:
         self._planned = settings["expect"].get("gpus") or None
         self._found = 0  # devices that torch counts
         self._proved: dict[Any, bool] = {}  # each device, and whether it passed on its own
-        self._claims: list[list[int]] = []  # for each device, the planned GPUs that it can be
+        self._counts: dict[str, int] = {}  # how many devices a stage counted
+        self._identities: list[dict[str, Any]] = []  # what each device says that it is
+        self._claims: dict[
+            str, list[list[int]]
+        ] = {}  # of each stage: what planned GPUs a device can be
 
     def run(self) -> None:
         """Run every stage of the level."""
@@ -37,8 +42,10 @@ class Controller:
             self._environment()
             if self._accelerator == "cpu":
                 self._cpu()
+            elif self._settings["runtime"] == "hip":
+                self._hip(sole=True)
             else:
-                self._gpus()
+                self._torch_and_hip()
             self._end_children()  # which hold memory on the GPUs
             run_own_checks(
                 self._settings, self._events, self._child, self._close, self._proved, self._end
@@ -84,11 +91,14 @@ class Controller:
     def _collect(self, child: Child, stage: str, device: Any = None) -> bool:
         child.on_doing = lambda group, name: self._events.doing(group, name, device)
         outcome = child.wait(lambda check: self._events.check({**check, "device": device}))
-        self._claims += [
-            c["evidence"]["claims"] for c in outcome.checks if "claims" in c["evidence"]
-        ]
+        for evidence in (check["evidence"] for check in outcome.checks):
+            if "claims" in evidence:
+                self._claims.setdefault(stage, []).append(evidence["claims"])
+            if "device_count" in evidence:
+                self._counts[stage] = evidence["device_count"]
+        self._identities += [c["evidence"] for c in outcome.checks if c["name"] == "identity"]
         if outcome.ended != "done":
-            groups = {"import": ("build", "torch"), "collectives": ("collectives", "all_reduce")}
+            groups = {"import": ("build", "torch"), "peer_copies": ("collectives", "peer_copies")}
             group, name = outcome.doing or groups.get(stage, (stage, stage))
             self._events.fail(
                 group,
@@ -122,6 +132,31 @@ class Controller:
         other = self._child("cpu rank 1", {**os.environ, "GLOO_SOCKET_IFNAME": "lo"})
         if self._do(other, "import", told=False):
             self._collectives([child, other], "gloo")
+
+    def _torch_and_hip(self) -> None:
+        """Ask HIP without torch as well: first where the level has time for it, else once torch has failed."""
+        told = self._hip(sole=False) if "hip" in stages_of(self._settings) else None
+        self._gpus()
+        works = bool(self._proved) and all(self._proved.values())
+        if not works and told is None and self._accelerator == "rocm":
+            self._end_children()
+            told = self._hip(sole=False)
+        self._events.diagnosis = which_is_broken(torch=works, hip=told)
+
+    def _hip(self, *, sole: bool) -> str:
+        layer = HipLayer(
+            self._planned,
+            child=self._child,
+            close=self._close,
+            do=self._do,
+            skip=self._skip,
+            counts=self._counts,
+        )
+        told = layer.run(sole=sole)
+        self._distinct("hip")
+        if sole:
+            self._proved = dict(layer.passed)
+        return told
 
     def _gpus(self) -> None:
         """Import torch in one child that sees all GPUs and, at the same time, in one for each of them."""
@@ -182,7 +217,7 @@ class Controller:
                 ]
             with ThreadPoolExecutor(len(children)) as pool:
                 passed += pool.map(self._device, children, range(begin, begin + len(children)))
-        self._distinct()
+        self._distinct("device")
         self._together(children, passed, wave)
 
     def _device(self, child: Child, index: int) -> bool:
@@ -201,15 +236,16 @@ class Controller:
         self._proved[device] = passed
         return passed
 
-    def _distinct(self) -> None:
+    def _distinct(self, stage: str) -> None:
         """Fail when two devices say that they are one; partitions of one GPU may say the same."""
-        for claims in {tuple(claims) for claims in self._claims}:
-            same = sum(tuple(other) == claims for other in self._claims)
+        every = self._claims.get(stage, [])
+        for claims in {tuple(claims) for claims in every}:
+            same = sum(tuple(other) == claims for other in every)
             if same > len(claims):
                 reason = (
                     f"{same} devices say that they are the same GPU: two indices reach one device"
                 )
-                self._events.fail("device", "distinct", reason, evidence={"claims": self._claims})
+                self._events.fail(stage, "distinct", reason, evidence={"claims": every})
 
     def _together(self, children: list[Child], passed: list[bool], wave: int) -> None:
         count = len(passed)
@@ -222,26 +258,29 @@ class Controller:
             reason = f"{count} ranks at a time do not fit into memory, {wave} do"
             self._skip("collectives", "all_reduce", reason)
         else:
+            hang = known_hang(self._identities)
+            if hang:
+                say(f"warning: {hang}")
             self._collectives(children, "nccl")
+            if self._settings["level"] == "full":
+                self._peer_copies(hang)
 
     def _skip(self, group: str, name: str, reason: str, device: Any = None) -> None:
         self._events.check(made_check(group, name, "skipped", reason=reason, device=device))
 
     def _collectives(self, children: list[Child], backend: str) -> None:
-        """Let all children reduce together; the first that fails frees the others of their wait."""
-        stop = threading.Event()
-        port = free_port()
-        elements = min(COLLECTIVE_ELEMENTS, self._settings["size"] ** 2)
-        timeout = self._timeout("collectives")
+        """Let all children work together and report one check for each way of doing so."""
+        boards = [str(seen.get("name")) for seen in self._identities]
+        job, timeout = self._job("collectives"), self._timeout("collectives")
+        for check in run_together(children, job, timeout, backend, boards):
+            self._events.check(check)
 
-        def take_part(rank: int, child: Child) -> Outcome:
-            fields = {"rank": rank, "world": len(children), "port": port, "backend": backend}
-            job = self._job("collectives", elements=elements, **fields)
-            outcome = child.run(job, timeout, lambda _check: None, stop)
-            if not outcome.passed:
-                stop.set()
-            return outcome
-
-        with ThreadPoolExecutor(len(children)) as pool:
-            outcomes = list(pool.map(take_part, range(len(children)), children))
-        self._events.check(judged_collective(outcomes, backend, elements))
+    def _peer_copies(self, hang: str) -> None:
+        """Copy between all pairs of GPUs; where that has hung a host, after a warning and a pause."""
+        if hang:
+            say(f"warning: copies between all pairs of these GPUs start in {WARNING_SECONDS} s")
+            time.sleep(WARNING_SECONDS)
+        child = self._child("peer copies", dict(os.environ))
+        if self._do(child, "import", told=False):
+            self._do(child, "peer_copies", note={"known_hang": hang} if hang else {})
+        self._close(child)

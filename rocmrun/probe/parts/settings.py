@@ -10,6 +10,7 @@ PROTOCOL_VERSION = 1
 PROBE_VERSION = "0.1.0"
 LEVELS = ("quick", "standard", "full")
 ACCELERATORS = ("rocm", "cuda", "cpu")
+RUNTIMES = ("torch", "hip")
 # Seconds that one stage of one child may take. A cold import of torch from a slow disk takes minutes.
 TIMEOUTS = {
     "environment": 30,
@@ -17,9 +18,13 @@ TIMEOUTS = {
     "build": 60,
     "device": 120,
     "collectives": 90,
+    "peer_copies": 120,
+    "hip_runtime": 60,
+    "hip": 120,
     "model": 300,
 }
 DEVICE_SECONDS = {"quick": 120, "standard": 300, "full": 600}
+COLLECTIVES_SECONDS = {"quick": 90, "standard": 180, "full": 300}
 # Square matrices: a CPU needs about a second for all three formats, a GPU far less than its import.
 SIZES = {
     "cpu": {"quick": 256, "standard": 512, "full": 768},
@@ -51,12 +56,15 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
     for key, known in (
         ("level", LEVELS),
         ("accelerator", ACCELERATORS),
-        ("runtime", ("torch",)),
+        ("runtime", RUNTIMES),
         ("v", (PROTOCOL_VERSION,)),
     ):
         if settings.get(key, known[0]) not in known:
             msg = f"{key} is {settings[key]!r}, this probe knows {', '.join(map(str, known))}"
             raise SettingsError(msg)
+    if settings["runtime"] == "hip" and settings["accelerator"] != "rocm":
+        msg = f"runtime hip is for accelerator rocm, not {settings['accelerator']}"
+        raise SettingsError(msg)
     settings["checks"], problem = complete_own_checks(settings["checks"], settings["level"])
     if problem:
         raise SettingsError(problem)
@@ -65,6 +73,7 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
     settings["timeouts"] = {
         **TIMEOUTS,
         "device": DEVICE_SECONDS[settings["level"]],
+        "collectives": COLLECTIVES_SECONDS[settings["level"]],
         **settings["timeouts"],
     }
     return settings
@@ -72,7 +81,12 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
 
 def stages_of(settings: dict[str, Any]) -> list[str]:
     """Return the stages that a level runs: what it does not name, it does not prove."""
+    if settings["runtime"] == "hip":
+        return ["environment", "hip", *(["own"] if settings["checks"] else [])]
     stages = ["environment", "build", "device"]
+    # At quick HIP is asked only when torch has failed: a process a GPU takes seconds.
+    if settings["accelerator"] == "rocm" and settings["level"] != "quick":
+        stages.insert(1, "hip")
     if settings["accelerator"] != "cpu" or settings["level"] != "quick":
         stages.append("collectives")
     if settings["level"] == "full":
