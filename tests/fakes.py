@@ -235,6 +235,22 @@ class FakeEngine:
         others = (summary.get("ImageID", "") for summary in self.others)
         return frozenset((*others, *(each.request["Image"] for each in self.kept)))
 
+    def mounts_in_use(self) -> dict[str, str]:
+        """Return the mounts of containers that have not ended."""
+        own = {
+            mount["Source"]: each.name
+            for each in self.kept
+            if each.status != "exited"
+            for mount in each.record["Mounts"]
+        }
+        others = {
+            mount["Source"]: summary["Names"][0].lstrip("/")
+            for summary in self.others
+            if summary["State"] != "exited"
+            for mount in summary.get("Mounts", ())
+        }
+        return others | own
+
     def remove_image_name(self, name: str) -> None:
         """Take a name from an image, and the image with its last."""
         self._call(f"remove_image_name {name}")

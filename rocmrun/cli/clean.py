@@ -18,47 +18,60 @@ from rocmrun.cli.options import json_option
     help="Drop rocmrun/locked tags that no lock uses, and images that nothing else names.",
 )
 @click.option(
+    "--caches",
+    is_flag=True,
+    help="Remove caches of images that no lock pins, and of profiles that are gone.",
+)
+@click.option(
     "--lockfile",
     "lockfiles",
     multiple=True,
     metavar="FILE",
     envvar="ROCMRUN_LOCKFILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="With --images: keep what FILE locks too. Repeatable.",
+    help="With --images and --caches: keep what FILE locks too. Repeatable.",
 )
 @json_option
-def command(*, dry_run: bool, images: bool, lockfiles: tuple[Path, ...], as_json: bool) -> int:
-    """Remove containers of runs whose rocmrun is gone; with --images also images that no lock uses.
+def command(
+    *, dry_run: bool, images: bool, caches: bool, lockfiles: tuple[Path, ...], as_json: bool
+) -> int:
+    """Remove containers of runs whose rocmrun is gone; with --images also images, with --caches also caches that no lock uses.
 
     Workloads that were left running on purpose (--detach) and ended containers that were kept on
     purpose (--keep) stay. So do images that a container was made from, and what the locks hold that
-    are known here: ./rocmrun.lock, the user's, the system's, the shipped one, and each --lockfile.
+    are known here: ./rocmrun.lock, the user's, the system's, the shipped one, and each --lockfile. For a cache
+    the lock beside its own profile counts too; one that a container has mounted stays.
 
     \b
     Examples:
       rocmrun clean --dry-run
       rocmrun clean --images --lockfile /srv/other/rocmrun.lock
+      rocmrun clean --caches --dry-run
     """
     from rocmrun.console.clean import as_json as told_as_json
     from rocmrun.console.clean import lines
     from rocmrun.console.output import emit, emit_json, say
     from rocmrun.usecases.clean import clean
+    from rocmrun.usecases.clean_caches import clean_caches
     from rocmrun.usecases.clean_images import clean_images
     from rocmrun.usecases.engines import connect
     from rocmrun.usecases.locks import LockPlaces
 
     engine = connect()
-    cleaned = None
+    places = LockPlaces.here()
+    cleaned, unused = None, None
     removed = clean(engine, dry_run=dry_run)
     if images:
-        places = LockPlaces.here()
         cleaned = clean_images(engine, places=places, lockfiles=lockfiles, dry_run=dry_run)
+    if caches:
+        unused = clean_caches(engine, places=places, lockfiles=lockfiles, dry_run=dry_run)
     if as_json:
-        emit_json(told_as_json(removed, cleaned, dry_run=dry_run))
+        emit_json(told_as_json(removed, cleaned, unused, dry_run=dry_run))
         return 0
-    if cleaned is not None:
-        say(f"kept is what these lock: {', '.join(cleaned.locks) or 'nothing, there is no lock'}")
-    told = list(lines(removed, cleaned))
+    locks = {path for done in (cleaned, unused) if done is not None for path in done.locks}
+    if images or caches:
+        say(f"kept is what these lock: {', '.join(sorted(locks)) or 'nothing, there is no lock'}")
+    told = list(lines(removed, cleaned, unused))
     for line in told:
         emit(line)
     if not told:

@@ -1,24 +1,38 @@
 """What `rocmrun clean` removed, for people and as JSON."""
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from rocmrun.core.keep_tags import CleanedImages, KeptImage
 from rocmrun.core.text import human_size, printable, short_digest
 
+if TYPE_CHECKING:
+    from rocmrun.usecases.clean_caches import CleanedCaches, UnusedCache
 
-def lines(removed: list[tuple[str, str]], cleaned: CleanedImages | None) -> Iterator[str]:
-    """Yield one line for each container and each image."""
+
+def lines(
+    removed: list[tuple[str, str]],
+    cleaned: CleanedImages | None,
+    caches: "CleanedCaches | None" = None,
+) -> Iterator[str]:
+    """Yield one line for each container, each image and each cache."""
     for name, why in removed:
         yield printable(f"{name}: {why}")
     for image in cleaned.images if cleaned else ():
         yield printable(f"{', '.join(image.tags)}: no lock uses it; {_outcome(image)}")
+    for cache in caches.caches if caches else ():
+        yield printable(f"{cache.path}: {cache.why}; {_cache_outcome(cache)}")
 
 
 def as_json(
-    removed: list[tuple[str, str]], cleaned: CleanedImages | None, *, dry_run: bool
+    removed: list[tuple[str, str]],
+    cleaned: CleanedImages | None,
+    caches: "CleanedCaches | None" = None,
+    *,
+    dry_run: bool,
 ) -> dict[str, Any]:
-    """Return the same as JSON; images only where they were asked for."""
+    """Return the same as JSON; images and caches only where they were asked for."""
     told: dict[str, Any] = {
         "v": 1,
         "ok": True,
@@ -38,7 +52,22 @@ def as_json(
             }
             for image in cleaned.images
         ]
+    if caches is not None:
+        told["locks"] = sorted({*told.get("locks", ()), *caches.locks})
+        told["caches"] = [
+            {
+                **{name: value for name, value in asdict(cache).items() if name != "stays"},
+                "removed": not cache.stays,
+                "why_it_stays": cache.stays or None,
+            }
+            for cache in caches.caches
+        ]
     return told
+
+
+def _cache_outcome(cache: "UnusedCache") -> str:
+    size = human_size(cache.size_bytes)
+    return f"it stays ({size}), since {cache.stays}" if cache.stays else f"it goes ({size})"
 
 
 def _outcome(image: KeptImage) -> str:

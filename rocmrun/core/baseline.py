@@ -1,5 +1,6 @@
 """What every container gets when the profile asks for nothing: sizes, directories, environment. Values only."""
 
+from rocmrun.core.plan import PlannedTmpfs
 from rocmrun.core.text import GIB, MIB
 
 HOME = "/home/rocmrun"
@@ -7,6 +8,7 @@ TMP = "/tmp"  # noqa: S108  # the container's own, a tmpfs
 USER_NAME = "rocmrun"
 HOSTNAME = "rocmrun"
 
+PRIVATE = 0o700
 NOFILE = 65536
 SHM_PER_GPU = GIB
 DEFAULT_SHM = 64 * MIB
@@ -54,6 +56,12 @@ def tmp_size(memory_bytes: int | None) -> int:
     """Return the size of /tmp in bytes under a memory limit."""
     share = (memory_bytes or TMP_MOST * TMP_SHARE) // TMP_SHARE
     return max(TMP_LEAST, min(TMP_MOST, share))
+
+
+def home_in_memory(memory_bytes: int | None) -> PlannedTmpfs:
+    """Return HOME as a tmpfs: without a cache, and for every probe, which must not read what a workload left."""
+    size = tmp_size(memory_bytes)
+    return PlannedTmpfs(target=HOME, size_bytes=size, executable=True, mode=PRIVATE)
 
 
 def shm_size(gpus: int, memory_bytes: int | None) -> int:

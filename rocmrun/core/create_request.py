@@ -7,6 +7,7 @@ beyond it stands for a grant of the plan (see `rocmrun.core.ungranted`).
 from collections.abc import Mapping
 from typing import Any
 
+from rocmrun.core import baseline
 from rocmrun.core.plan import Plan, PlannedMount, PlannedTmpfs, Role
 
 LABEL = "io.rocmrun."
@@ -26,7 +27,8 @@ def create_request(
     Args:
         plan: What to create.
         role: "probe" leaves out what the probe must not have: ports, restart policy, secret values,
-            writable binds (its own cache excepted).
+            writable binds, and the cache: HOME is in memory, since a workload could have left a
+            kernel there that fakes the proof.
         command: Replaces the plan's entrypoint and command (the probe's interpreter).
         secrets: Values for the plan's `env_from` names; they go into this request and nowhere else.
         labels: Run labels, added to the plan's.
@@ -79,6 +81,7 @@ def _environment(plan: Plan, role: Role, secrets: Mapping[str, str]) -> list[str
 
 
 def _host_config(plan: Plan, role: Role, *, keep_log: bool) -> dict[str, Any]:
+    mounts, in_memory = _storage(plan, role)
     config: dict[str, Any] = {
         "AutoRemove": False,
         "CapAdd": list(plan.cap_add),
@@ -103,8 +106,8 @@ def _host_config(plan: Plan, role: Role, *, keep_log: bool) -> dict[str, Any]:
         "LogConfig": _log_config(plan, keep_log=keep_log),
         "Memory": plan.memory_bytes or 0,
         "MemorySwap": plan.memory_bytes or 0,
-        "Binds": [_relabelled_bind(mount, role) for mount in plan.mounts if _relabels(mount)],
-        "Mounts": [_mount(mount, role) for mount in plan.mounts if not _relabels(mount)],
+        "Binds": [_relabelled_bind(mount, role) for mount in mounts if _relabels(mount)],
+        "Mounts": [_mount(mount, role) for mount in mounts if not _relabels(mount)],
         "NanoCpus": round(plan.cpus * 1e9) if plan.cpus else 0,
         "NetworkMode": plan.network,
         "PidMode": "" if plan.pid == "private" else plan.pid,
@@ -114,7 +117,7 @@ def _host_config(plan: Plan, role: Role, *, keep_log: bool) -> dict[str, Any]:
         "RestartPolicy": _restart_policy(plan.restart if role == "workload" else "no"),
         "SecurityOpt": _security_options(plan),
         "Sysctls": dict(plan.sysctls),
-        "Tmpfs": {tmpfs.target: tmpfs_options(tmpfs, plan) for tmpfs in plan.tmpfs},
+        "Tmpfs": {tmpfs.target: tmpfs_options(tmpfs, plan) for tmpfs in in_memory},
         "Ulimits": [
             {"Name": limit.name, "Soft": limit.soft, "Hard": limit.hard} for limit in plan.ulimits
         ],
@@ -148,9 +151,16 @@ def _relabels(mount: PlannedMount) -> bool:
     return mount.kind == "bind" and mount.selinux != "none"
 
 
+def _storage(plan: Plan, role: Role) -> tuple[tuple[PlannedMount, ...], tuple[PlannedTmpfs, ...]]:
+    if role == "workload" or plan.cache is None:
+        return plan.mounts, plan.tmpfs
+    mounts = tuple(mount for mount in plan.mounts if not mount.cache)
+    return mounts, tuple(sorted((*plan.tmpfs, baseline.home_in_memory(plan.memory_bytes))))
+
+
 def _read_only(mount: PlannedMount, role: Role) -> bool:
-    """The probe writes to nothing but its own cache."""
-    return mount.read_only or (role == "probe" and not mount.cache)
+    """The probe writes to nothing of the host."""
+    return mount.read_only or role == "probe"
 
 
 def _relabelled_bind(mount: PlannedMount, role: Role) -> str:

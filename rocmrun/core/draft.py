@@ -20,6 +20,7 @@ class PlanRequest:
 
     Attributes:
         name: The profile's name.
+        profile_path: Its file, absolute: profiles of one name in two projects are two profiles. "" where there is none.
         profile: Merged, with parameters filled in and the command line's changes applied.
         provenance: Key path → who set it ("profile base", "command line"); absent keys are defaults.
         image: What the lock says, with the id of the local image where one was looked up.
@@ -44,6 +45,7 @@ class PlanRequest:
     image_facts: ImageFacts | None = None
     claims: LockedFacts | None = None
     engine: EngineFacts | None = None
+    profile_path: str = ""
     paths: Mapping[str, PathFacts] = field(default_factory=dict)
     volumes: Mapping[str, VolumeFacts] = field(default_factory=dict)
     seccomp_files: Mapping[str, str] = field(default_factory=dict)

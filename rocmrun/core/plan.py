@@ -118,7 +118,14 @@ class PlannedUlimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedGpu:
-    """A GPU that the plan passes, as the probe must find it again."""
+    """A GPU that the plan passes, as the probe must find it again.
+
+    Attributes:
+        device_id: PCI device ("0x74a1"), and *revision* ("0x00"): together they name the model.
+        compute_units: Of this device, which may be a part of its package.
+        xgmi_peers: Indices of the plan's GPUs that the host links to this one by xGMI; None when no
+            link of it could be read.
+    """
 
     index: int
     gfx: str | None
@@ -127,6 +134,11 @@ class PlannedGpu:
     render_minor: int
     unique_id: str | None
     numa_node: int | None
+    device_id: str | None = None
+    revision: str | None = None
+    compute_units: int | None = None
+    apu: bool | None = None
+    xgmi_peers: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +220,11 @@ class Plan:
     def user(self) -> str:
         """The numeric "uid:gid" that the container runs as."""
         return f"{self.uid}:{self.gid}"
+
+    @property
+    def cache(self) -> PlannedMount | None:
+        """rocmrun's own cache directory, which must be made before it can be mounted; None without one."""
+        return next((mount for mount in self.mounts if mount.cache), None)
 
     @property
     def cdi_devices(self) -> tuple[str, ...]:

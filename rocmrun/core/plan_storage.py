@@ -1,5 +1,6 @@
 """Mounts, tmpfs and the cache directory of a plan."""
 
+import hashlib
 import posixpath
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,8 +15,6 @@ from rocmrun.core.profile import Mount
 from rocmrun.core.text import human_size, short_digest
 from rocmrun.core.toml import key_path
 from rocmrun.errors import MountSourceInvalid, UsageError
-
-PRIVATE = 0o700
 
 
 def plan_mounts(draft: Draft) -> tuple[PlannedMount, ...]:
@@ -94,7 +93,7 @@ def plan_cache(draft: Draft, gpus: tuple[Gpu, ...], uid: int) -> PlannedMount | 
     digest = short_digest(request.image.digest or request.image.image_id or "unlocked")
     source = (
         PurePosixPath(request.caller.cache_root)
-        / request.name.replace("/", "_")
+        / cache_name(request.name, request.profile_path)
         / digest
         / "+".join(targets)
         / str(uid)
@@ -105,6 +104,12 @@ def plan_cache(draft: Draft, gpus: tuple[Gpu, ...], uid: int) -> PlannedMount | 
         request.asked_by("cache.mode") if "cache.mode" in request.provenance else "baseline",
     )
     return PlannedMount(target=baseline.HOME, source=str(source), read_only=False, cache=True)
+
+
+def cache_name(name: str, path: str) -> str:
+    """Return the directory of a profile's caches: two projects may each have a profile of that name."""
+    plain = name.replace("/", "_")
+    return f"{plain}-{hashlib.sha256(path.encode()).hexdigest()[:8]}" if path else plain
 
 
 class _Wanted(NamedTuple):
@@ -143,7 +148,7 @@ def _baseline_tmpfs(taken: set[str], memory_bytes: int | None) -> Iterator[_Want
         )
     if baseline.HOME not in taken:
         yield _Wanted(
-            PlannedTmpfs(target=baseline.HOME, size_bytes=size, executable=True, mode=PRIVATE),
+            baseline.home_in_memory(memory_bytes),
             "HOME and caches in memory (exec: compiled kernels are loaded from here)",
         )
 

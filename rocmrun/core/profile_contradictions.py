@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import PurePosixPath
 
+from rocmrun.core import baseline
 from rocmrun.core.profile import Profile
+from rocmrun.core.profile_checks import check_mistakes
 from rocmrun.core.toml import key_path
 
 
@@ -25,7 +27,7 @@ class Contradiction:
 def contradictions(profile: Profile) -> tuple[Contradiction, ...]:
     """Return all contradictions of *profile*."""
     checks = (_shared_memory, _network, _same_port, _nested_targets, _group_paths, _environment,
-              _gpu_selection, _same_grant, _volume_names, _signer)  # fmt: skip
+              _gpu_selection, _same_grant, _volume_names, _signer, _own_checks, _models_in_memory)  # fmt: skip
     return tuple(found for check in checks for found in check(profile))
 
 
@@ -176,4 +178,33 @@ def _signer(profile: Profile) -> Iterator[Contradiction]:
             keys=("image.verify.transparency_log",),
             text="an identity's certificate holds for minutes, and only the log says when it signed; "
             "false goes with a key",
+        )
+
+
+def _own_checks(profile: Profile) -> Iterator[Contradiction]:
+    for place, text in check_mistakes(profile.probe.checks):
+        yield Contradiction(keys=(key_path(place),), text=text)
+
+
+def _models_in_memory(profile: Profile) -> Iterator[Contradiction]:
+    """Find profiles that would download models into memory, again at each start."""
+    container = profile.container
+    offline = container.env.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+    if container.network == "none" or offline or "HF_HOME" in container.env_from:
+        return
+    home = f"{baseline.HOME}/{baseline.CACHE_VARIABLES['HF_HOME']}"
+    place = PurePosixPath(container.env.get("HF_HOME", home))
+    in_memory = [*container.tmpfs, baseline.TMP]
+    key = "container.tmpfs"
+    if profile.cache.mode == "tmpfs":
+        in_memory.append(baseline.HOME)
+        key = "cache.mode"
+    targets = [(path, False) for path in in_memory]
+    targets += [(mount.target, True) for mount in profile.mounts]
+    above = [(len(path), kept) for path, kept in targets if place.is_relative_to(path)]
+    if above and not max(above)[1]:
+        yield Contradiction(
+            keys=(key, "container.network"),
+            text=f"models that are downloaded would be kept in memory (HF_HOME is {place}): set HF_HOME "
+            'in container.env to a mount, or HF_HUB_OFFLINE = "1"',
         )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 # Every field of HostConfig that carries a right. Restart policy, ports and logging are excepted: the
-# probe has none of them. Mounts and binds are compared apart: the probe only reads.
+# probe has none of them. Mounts and binds are compared apart: the probe only reads, and has no cache.
 RIGHTS = (
     "CapAdd", "CapDrop", "Cgroup", "CgroupParent", "CgroupnsMode", "CpuPeriod", "CpuQuota",
     "CpusetCpus", "CpusetMems", "DeviceCgroupRules", "DeviceRequests", "Devices", "Dns",
@@ -17,9 +17,18 @@ RIGHTS = (
 RECORD = ("Image", "AppArmorProfile")
 
 
-def unequal_rights(probe: Mapping[str, Any], workload: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a sentence for each right in which two inspected containers differ."""
+def unequal_rights(
+    probe: Mapping[str, Any], workload: Mapping[str, Any], *, cache: str | None = None
+) -> tuple[str, ...]:
+    """Return a sentence for each right in which two inspected containers differ.
+
+    *cache* is where the workload has its cache: there, and nowhere else, the probe has a tmpfs. It must
+    not load kernels that an earlier workload of the profile left, which could fake the proof.
+    """
     one, other = probe["HostConfig"], workload["HostConfig"]
+    if cache is not None:
+        one = _without_tmpfs(one, cache)
+        other = _without_mount(other, cache)
     pairs = [
         *((name, _comparable(name, one), _comparable(name, other)) for name in RIGHTS),
         ("Mounts", _mounts(one), _mounts(other)),
@@ -31,6 +40,17 @@ def unequal_rights(probe: Mapping[str, Any], workload: Mapping[str, Any]) -> tup
         for name, had, has in pairs
         if had != has
     )
+
+
+def _without_tmpfs(config: Mapping[str, Any], target: str) -> Mapping[str, Any]:
+    """Leave out the file system in memory that stands where the other has the cache."""
+    tmpfs = config.get("Tmpfs") or {}
+    return {**config, "Tmpfs": {path: how for path, how in tmpfs.items() if path != target}}
+
+
+def _without_mount(config: Mapping[str, Any], target: str) -> Mapping[str, Any]:
+    mounts = config.get("Mounts") or ()
+    return {**config, "Mounts": [mount for mount in mounts if mount["Target"] != target]}
 
 
 def _comparable(name: str, config: Mapping[str, Any]) -> Any:

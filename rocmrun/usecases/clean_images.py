@@ -19,7 +19,7 @@ def clean_images(
         LockMissing: one of *lockfiles* does not exist.
         LockUnreadable: a lock cannot be read, so that nobody knows what it uses; then nothing was removed.
     """
-    locks = _locks(places, lockfiles)
+    locks = known_locks(places, lockfiles)
     digests = {pin.digest for lock in locks.values() for pin in lock.images if pin.digest}
     found = unused(
         engine.named_images(KEEP_REPOSITORY), locked=digests, in_use=engine.images_in_use()
@@ -30,7 +30,8 @@ def clean_images(
     return CleanedImages(images=found, locks=tuple(map(str, locks)))
 
 
-def _locks(places: LockPlaces, lockfiles: Iterable[Path]) -> dict[Path, Lock]:
+def known_locks(places: LockPlaces, lockfiles: Iterable[Path]) -> dict[Path, Lock]:
+    """Return the locks that say what is used on this machine: those of *places*, and *lockfiles*, which must exist."""
     found: dict[Path, Lock] = {}
     for path in lockfiles:
         lock = read_lock(path)

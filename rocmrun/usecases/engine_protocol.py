@@ -53,6 +53,9 @@ class Engine(Protocol):
     def images_in_use(self) -> frozenset[str]:
         """Return the ids of images that containers were made from."""
 
+    def mounts_in_use(self) -> Mapping[str, str]:
+        """Return host path → name of a container that has it mounted and runs, or is about to."""
+
     def remove_image_name(self, name: str) -> None:
         """Take a name from an image; the image goes with its last name."""
 

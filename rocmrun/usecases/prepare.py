@@ -164,6 +164,7 @@ def prepare(
         sources = {name: replace(found, real_path=None) for name, found in known.items()}
     asked = PlanRequest(
         name=loaded.name,
+        profile_path=loaded.path,
         profile=loaded.profile,
         provenance=loaded.provenance,
         image=_named(loaded, pin),

@@ -199,7 +199,7 @@ def test_a_probe_that_passed_counts_until_the_next_boot(
 def test_probe_and_workload_have_the_same_rights(
     engine: docker.DockerClient, workspace: Workspace, demo_image: str
 ) -> None:
-    """As the engine recorded both; the probe has no secret and writes to no mount."""
+    """As the engine recorded both; the probe has no secret, no cache, and writes to no mount."""
     data = workspace.path / "data"
     data.mkdir()
     data.chmod(0o777)
@@ -216,14 +216,14 @@ def test_probe_and_workload_have_the_same_rights(
     workload = engine.api.inspect_container(name)
     engine.api.remove_container(name, v=True)
 
-    assert unequal_rights(probe, workload) == ()
+    assert unequal_rights(probe, workload, cache="/home/rocmrun") == ()
     assert f"TOKEN={SECRET}" in workload["Config"]["Env"]
     assert SECRET not in json.dumps(probe)
     assert "OPEN=yes" in probe["Config"]["Env"]
     assert {mount["Destination"]: mount["RW"] for mount in probe["Mounts"]} == {
         "/data": False,
-        "/home/rocmrun": True,
     }
+    assert "/home/rocmrun" in probe["HostConfig"]["Tmpfs"]
     assert {mount["Destination"]: mount["RW"] for mount in workload["Mounts"]} == {
         "/data": True,
         "/home/rocmrun": True,

@@ -2,6 +2,7 @@
 
 from rocmrun.console.clean import as_json, lines
 from rocmrun.core.keep_tags import CleanedImages, KeptImage
+from rocmrun.usecases.clean_caches import CleanedCaches, UnusedCache
 
 ID = f"sha256:{'1' * 64}"
 TAG = "rocmrun/locked:aaaaaaaaaaaa"
@@ -54,3 +55,28 @@ def test_images_that_nobody_asked_about_are_not_mentioned() -> None:
         "dry_run": False,
         "removed": [{"name": "x", "why": "y"}],
     }
+
+
+def test_caches_are_told_with_their_sizes() -> None:
+    gone = UnusedCache(path="/c/a", profile="/p", digest="7f", size_bytes=2048, why="no lock")
+    used = UnusedCache(
+        path="/c/b",
+        profile="",
+        digest="80",
+        size_bytes=0,
+        why="no lock",
+        stays="container x uses it",
+    )
+    caches = CleanedCaches(caches=(gone, used), locks=("/q/rocmrun.lock",))
+
+    assert list(lines([], None, caches)) == [
+        "/c/a: no lock; it goes (2 KiB)",
+        "/c/b: no lock; it stays (0 B), since container x uses it",
+    ]
+    told = as_json([], CLEANED, caches, dry_run=False)
+    assert told["locks"] == ["/p/rocmrun.lock", "/q/rocmrun.lock"]
+    assert told["caches"][0] == {
+        "path": "/c/a", "profile": "/p", "digest": "7f", "size_bytes": 2048, "why": "no lock",
+        "removed": True, "why_it_stays": None,
+    }  # fmt: skip
+    assert [cache["removed"] for cache in told["caches"]] == [True, False]

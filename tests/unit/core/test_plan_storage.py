@@ -80,6 +80,8 @@ def test_the_cache_is_private_to_profile_digest_architecture_and_user() -> None:
         for changes in (
             {},
             {"name": "other"},
+            {"profile_path": "/srv/a/profiles/job.toml"},
+            {"profile_path": "/srv/b/profiles/job.toml"},
             {"image": replace(PLANNED_IMAGE, digest=DIGEST.replace("7f", "80"))},
             {"host": host([gpu(gfx="gfx90a")])},
             {"image": replace(PLANNED_IMAGE, digest=None)},
@@ -87,7 +89,7 @@ def test_the_cache_is_private_to_profile_digest_architecture_and_user() -> None:
         )
     } | {plan({"container": {"user": "7:7"}}).mounts[0].source}
 
-    assert len(sources) == 7
+    assert len(sources) == 9
     assert "/home/me/.cache/rocmrun/job/unlocked/gfx942/1000" in sources
 
 

@@ -10,7 +10,7 @@ from rocmrun.core.caller import Caller
 from rocmrun.core.create_request import create_request
 from rocmrun.core.draft import PlanRequest
 from rocmrun.core.plan import PlannedPort, canonical_json
-from rocmrun.core.planner import cache_of, make_plan
+from rocmrun.core.planner import make_plan
 from rocmrun.core.ungranted import ungranted
 from rocmrun.errors import PlanRefused, ProfileInvalid, RocmrunError
 from tests.builders import (
@@ -304,10 +304,10 @@ def test_labels_name_profile_image_and_version() -> None:
 def test_the_cache_of_a_plan_is_found() -> None:
     kept, none = plan(), plan({"cache": {"mode": "tmpfs"}})
 
-    found = cache_of(kept)
+    found = kept.cache
     assert found is not None
     assert found.source == "/home/me/.cache/rocmrun/job/7f7f7f7f7f7f/gfx942/1000"
-    assert cache_of(none) is None
+    assert none.cache is None
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,21 @@ def test_one_mistake(text: str, expected: str) -> None:
             "mounts[0].source",
             'write type = "bind"',
         ),
+        (
+            '[cache]\nmode = "tmpfs"\n[container]\nnetwork = "bridge"',
+            "cache.mode",
+            "kept in memory (HF_HOME is /home/rocmrun/.cache/huggingface)",
+        ),
+        (
+            '[container]\nnetwork = "bridge"\nenv = { HF_HOME = "/tmp/models" }',
+            "container.tmpfs",
+            "kept in memory (HF_HOME is /tmp/models)",
+        ),
+        (
+            '[container]\nnetwork = "bridge"\ntmpfs = { "/home/rocmrun" = "9GiB" }',
+            "container.tmpfs",
+            "kept in memory",
+        ),
     ],
 )  # fmt: skip
 def test_one_contradiction(text: str, key: str, says: str) -> None:
@@ -193,6 +208,15 @@ def test_one_contradiction(text: str, key: str, says: str) -> None:
         '[container]\nshm_size = "1g"\n' + _PRIVILEGE.format("ipc:shareable"),
         '[container.env]\nEMPTY = ""\n"dotted.name" = "x"',
         '[probe]\nimage = ""',
+        '[cache]\nmode = "tmpfs"',
+        '[container]\nnetwork = "bridge"',
+        '[cache]\nmode = "tmpfs"\n[container]\nnetwork = "bridge"\nenv = { HF_HUB_OFFLINE = "1" }',
+        '[cache]\nmode = "tmpfs"\n[container]\nnetwork = "bridge"\nenv = { HF_HOME = "/a/hf" }\n'
+        + _MOUNT.format("/a"),
+        '[cache]\nmode = "tmpfs"\n[container]\nnetwork = "bridge"\n'
+        + _MOUNT.format("/home/rocmrun/.cache/huggingface"),
+        '[container]\nnetwork = "bridge"\nenv = { HF_HOME = "/tmp/a/hf" }\n'
+        + _MOUNT.format("/tmp/a"),
     ],
 )
 def test_what_only_looks_like_a_mistake(text: str) -> None:

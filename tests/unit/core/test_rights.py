@@ -22,11 +22,12 @@ EXCEPTED = {
     "LogConfig", "MemoryReservation", "MemorySwappiness", "PortBindings", "PublishAllPorts",
     "RestartPolicy", "VolumeDriver",
 }  # fmt: skip
+MODELS = {"source": "/srv/models", "target": "/models"}
 
 
 def pair(job: Plan | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the records of a plan's probe and workload."""
-    made = job or plan()
+    """Return the records of a plan's probe and workload; without a cache, unless *job* has one."""
+    made = job or plan({"cache": {"mode": "tmpfs"}, "mounts": [MODELS]})
     probe = create_request(made, role="probe", command=("python3", "-c", "1"))
     workload = create_request(made, role="workload", secrets={"HF_TOKEN": "x"}, keep_log=True)
     return recorded(probe), recorded(workload)
@@ -35,7 +36,20 @@ def pair(job: Plan | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
 @examples(80)
 @given(plans())
 def test_probe_and_workload_of_one_plan_have_equal_rights(plan: Plan) -> None:
-    assert unequal_rights(*pair(plan)) == ()
+    cache = plan.cache.target if plan.cache else None
+
+    assert unequal_rights(*pair(plan), cache=cache) == ()
+
+
+def test_only_where_the_workload_has_its_cache_may_the_probe_have_memory() -> None:
+    probe, workload = pair(plan())
+
+    found = unequal_rights(probe, workload)
+
+    assert [sentence.partition(":")[0] for sentence in found] == ["Tmpfs", "Mounts"]
+    assert unequal_rights(probe, workload, cache="/home/rocmrun") == ()
+    workload["HostConfig"]["Tmpfs"]["/x"] = "rw"
+    assert len(unequal_rights(probe, workload, cache="/home/rocmrun")) == 1
 
 
 @pytest.mark.parametrize("field", RIGHTS)
@@ -79,7 +93,7 @@ def test_a_mount_that_only_the_workload_has_is_found(change: dict[str, Any], sai
 )
 def test_a_bind_that_only_the_workload_has_is_found(bind: str) -> None:
     tables = {"mounts": [{"source": "/srv/y", "target": "/y", "mode": "rw", "selinux": "private"}]}
-    probe, workload = pair(plan(tables))
+    probe, workload = pair(plan(tables | {"cache": {"mode": "tmpfs"}}))
     assert unequal_rights(probe, workload) == ()
 
     workload["HostConfig"]["Binds"] = [bind]

@@ -54,13 +54,15 @@ def _in_effect(grant: str, rights: set[str]) -> bool:
 @examples(60)
 @given(plans())
 def test_the_probe_has_the_workloads_rights_and_only_reads(plan: Plan) -> None:
-    """But for ports, restart and secrets; its own cache is writable."""
+    """But for ports, restart and secrets; where the workload has its cache it has memory."""
     workload = set(rights_of(sent(plan), plan))
-    cache = {f"mount:{mount.target}:rw" for mount in plan.mounts if mount.cache}
+    cache = {f"mount:{mount.target}:rw": mount.target for mount in plan.mounts if mount.cache}
 
     expected = {
-        f"{right.removesuffix(':rw')}:ro"
-        if right.startswith("mount:") and right not in cache
+        f"tmpfs-exec:{cache[right]}"
+        if right in cache
+        else f"{right.removesuffix(':rw')}:ro"
+        if right.startswith("mount:")
         else right
         for right in workload
         if not right.startswith(WORKLOAD_ONLY)

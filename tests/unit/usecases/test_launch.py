@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from rocmrun.errors import (
 )
 from rocmrun.usecases.launch import launch
 from tests.builders import ENGINE, probe_output
-from tests.fakes import STDERR, STDOUT, FakeEngine, Script
+from tests.fakes import STDERR, STDOUT, FakeEngine, Script, probe_answer
 from tests.hosts import MI210_X8
 from tests.unit.usecases.stage import CPU_JOB, GPU_JOB, REF, Stage, an_engine
 
@@ -608,9 +609,25 @@ def test_the_cache_is_made_for_the_user_inside(stage: Stage) -> None:
 
     (mount,) = engine.made("workload").request["HostConfig"]["Mounts"]
     found = Path(mount["Source"]).stat()
-    assert mount["Source"].startswith(str(stage.path / "cache/rocmrun/job/7f7f7f7f7f7f/cpu/"))
+    parts = Path(mount["Source"]).relative_to(stage.path / "cache/rocmrun").parts
+    assert (parts[0][:4], *parts[1:3]) == ("job-", "7f7f7f7f7f7f", "cpu")
+    written = stage.path / "cache/rocmrun" / parts[0] / ".profile"
+    assert written.read_text() == str(stage.path / "profiles/job.toml")
     assert f"{found.st_uid}" == engine.made("workload").request["User"].split(":")[0]
     assert found.st_mode & 0o777 == 0o700
+
+
+def test_the_cache_is_there_when_somebody_cleaned_while_the_probe_ran(stage: Stage) -> None:
+    def clean() -> None:
+        shutil.rmtree(stage.path / "cache")
+
+    probe = Script(frames=[(STDOUT, probe_answer)], on_start=clean)
+    engine = an_engine(scripts={"probe": probe})
+
+    stage.launch(engine)
+
+    (mount,) = engine.made("workload").request["HostConfig"]["Mounts"]
+    assert Path(mount["Source"]).is_dir()
 
 
 def test_a_probe_alone_runs_always_afresh(stage: Stage) -> None:
