@@ -21,6 +21,7 @@ def create_request(
     secrets: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
     keep_log: bool = False,
+    probe_writes: bool = False,
 ) -> dict[str, Any]:
     """Return the body of POST /containers/create for *plan*.
 
@@ -32,6 +33,8 @@ def create_request(
         command: Replaces the plan's entrypoint and command (the probe's interpreter).
         secrets: Values for the plan's `env_from` names; they go into this request and nowhere else.
         labels: Run labels, added to the plan's.
+        probe_writes: Leave the probe the binds that the workload writes to writable: one of the
+            profile's own checks needs them.
         keep_log: Keep the container's output with the engine, bounded by the plan's log size.
     """
     request: dict[str, Any] = {
@@ -41,7 +44,7 @@ def create_request(
         "WorkingDir": plan.workdir,
         "Labels": dict(sorted({**dict(plan.labels), **(labels or {})}.items())),
         "StopTimeout": plan.stop_timeout_seconds,
-        "HostConfig": _host_config(plan, role, keep_log=keep_log),
+        "HostConfig": _host_config(plan, role, keep_log=keep_log, probe_writes=probe_writes),
         **_streams(plan, role),
     }
     if plan.hostname:
@@ -80,8 +83,11 @@ def _environment(plan: Plan, role: Role, secrets: Mapping[str, str]) -> list[str
     return [f"{name}={value}" for name, value in sorted(values.items())]
 
 
-def _host_config(plan: Plan, role: Role, *, keep_log: bool) -> dict[str, Any]:
-    mounts, in_memory = _storage(plan, role)
+def _host_config(
+    plan: Plan, role: Role, *, keep_log: bool, probe_writes: bool
+) -> dict[str, Any]:
+    only_read = role == "probe" and not probe_writes
+    mounts, in_memory = storage(plan, role)
     config: dict[str, Any] = {
         "AutoRemove": False,
         "CapAdd": list(plan.cap_add),
@@ -106,8 +112,8 @@ def _host_config(plan: Plan, role: Role, *, keep_log: bool) -> dict[str, Any]:
         "LogConfig": _log_config(plan, keep_log=keep_log),
         "Memory": plan.memory_bytes or 0,
         "MemorySwap": plan.memory_bytes or 0,
-        "Binds": [_relabelled_bind(mount, role) for mount in mounts if _relabels(mount)],
-        "Mounts": [_mount(mount, role) for mount in mounts if not _relabels(mount)],
+        "Binds": [_relabelled_bind(mount, only_read) for mount in mounts if _relabels(mount)],
+        "Mounts": [_mount(mount, only_read) for mount in mounts if not _relabels(mount)],
         "NanoCpus": round(plan.cpus * 1e9) if plan.cpus else 0,
         "NetworkMode": plan.network,
         "PidMode": "" if plan.pid == "private" else plan.pid,
@@ -151,31 +157,27 @@ def _relabels(mount: PlannedMount) -> bool:
     return mount.kind == "bind" and mount.selinux != "none"
 
 
-def _storage(plan: Plan, role: Role) -> tuple[tuple[PlannedMount, ...], tuple[PlannedTmpfs, ...]]:
+def storage(plan: Plan, role: Role) -> tuple[tuple[PlannedMount, ...], tuple[PlannedTmpfs, ...]]:
+    """Return what is mounted and what is in memory: the probe has no cache, HOME is in memory instead."""
     if role == "workload" or plan.cache is None:
         return plan.mounts, plan.tmpfs
     mounts = tuple(mount for mount in plan.mounts if not mount.cache)
     return mounts, tuple(sorted((*plan.tmpfs, baseline.home_in_memory(plan.memory_bytes))))
 
 
-def _read_only(mount: PlannedMount, role: Role) -> bool:
-    """The probe writes to nothing of the host."""
-    return mount.read_only or role == "probe"
-
-
-def _relabelled_bind(mount: PlannedMount, role: Role) -> str:
+def _relabelled_bind(mount: PlannedMount, only_read: bool) -> str:
     """Return the old bind syntax: the only one in the API that can relabel. Its source exists by now."""
     label = "z" if mount.selinux == "shared" else "Z"
-    access = "ro" if _read_only(mount, role) else "rw"
+    access = "ro" if mount.read_only or only_read else "rw"
     return f"{mount.source}:{mount.target}:{access},{label},rprivate"
 
 
-def _mount(mount: PlannedMount, role: Role) -> dict[str, Any]:
+def _mount(mount: PlannedMount, only_read: bool) -> dict[str, Any]:
     body: dict[str, Any] = {
         "Type": mount.kind,
         "Source": mount.source,
         "Target": mount.target,
-        "ReadOnly": _read_only(mount, role),
+        "ReadOnly": mount.read_only or only_read,
     }
     if mount.kind == "bind":
         body["BindOptions"] = {"Propagation": "rprivate"}
