@@ -7,7 +7,9 @@ RocmrunError
 │   ├── UsageError            usage
 │   ├── ProfileInvalid        profile-invalid
 │   ├── ProfileNotFound       profile-not-found
+│   ├── ProfileUnwritable     profile-unwritable
 │   ├── ParameterMissing      parameter-missing
+│   ├── SecretMissing         secret-missing
 │   ├── ReferenceInvalid      reference-invalid
 │   ├── MountSourceInvalid    mount-source
 │   ├── LockUnwritable        lock-unwritable
@@ -28,7 +30,8 @@ RocmrunError
 │   ├── RegistryDenied        registry-denied
 │   ├── OutOfDisk             out-of-disk
 │   ├── LockBusy              lock-busy
-│   └── PullFailed            pull-failed
+│   ├── PullFailed            pull-failed
+│   └── FetchFailed           fetch-failed
 ├── NotAsAsked            7   what arrived is not what was asked for
 │   ├── DigestMismatch        digest-mismatch
 │   ├── PlatformMismatch      platform-mismatch
@@ -98,10 +101,22 @@ class ProfileNotFound(InputError):
     slug = "profile-not-found"
 
 
+class ProfileUnwritable(InputError):
+    """The new profile cannot be written where it belongs."""
+
+    slug = "profile-unwritable"
+
+
 class ParameterMissing(InputError):
     """A profile parameter has neither a default nor a --set."""
 
     slug = "parameter-missing"
+
+
+class SecretMissing(InputError):
+    """A variable or file that the profile takes a secret from is not there, or is not private."""
+
+    slug = "secret-missing"
 
 
 class ReferenceInvalid(InputError):
@@ -228,6 +243,12 @@ class PullFailed(Unavailable):
     """A pull ended with an error that has no name of its own."""
 
     slug = "pull-failed"
+
+
+class FetchFailed(Unavailable):
+    """The downloader inside the image ended with an error."""
+
+    slug = "fetch-failed"
 
 
 class NotAsAsked(RocmrunError):

@@ -18,7 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Prove the GPUs in a container with exactly the profile's rights.",
     ),
     "host": ("rocmrun.cli.host", "Show the GPUs, nodes and settings of this machine."),
-    "profiles": ("rocmrun.cli.profiles", "List, show and check profiles."),
+    "profiles": ("rocmrun.cli.profiles", "List, show, check and write profiles."),
     "clean": ("rocmrun.cli.clean", "Remove what a crash left behind."),
     "completion": ("rocmrun.cli.completion", "Print the shell completion script."),
 }

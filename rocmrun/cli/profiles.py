@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rocmrun.cli.new_profile import new_command
 from rocmrun.cli.options import json_option, lockfile_option, profile_dir_option, set_option
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.group("profiles")
 def command() -> None:
-    """List, show and check profiles.
+    """List, show, check and write profiles.
 
     A profile is named, and looked for in --profile-dir, ./profiles, the user's, the system's and the
     shipped profiles; a name with a slash or .toml at its end is a file.
@@ -110,6 +111,9 @@ def schema_command() -> None:
     from rocmrun.core.profile_keys import json_schema
 
     print_schema(json_schema())
+
+
+command.add_command(new_command)
 
 
 def search_for(profile_dirs: tuple[Path, ...]) -> "ProfileSearch":

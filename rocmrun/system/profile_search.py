@@ -142,6 +142,11 @@ def is_path(name: str) -> bool:
     return "/" in name or name.endswith(SUFFIX)
 
 
+def is_profile_name(name: str) -> bool:
+    """Whether a profile can be called *name*."""
+    return _NAME.fullmatch(name) is not None
+
+
 def read_profile(file: ProfileFile) -> dict[str, Any]:
     """Return the values in *file*.
 

@@ -1,0 +1,236 @@
+"""A published docker run line on the baseline: what is kept, what changes its form, and what is left out and why."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from rocmrun.core.docker_run_parser import parse_docker_run
+from rocmrun.core.docker_run_profile import ImportedRun, profile_from_run
+from rocmrun.core.profile_parameters import filled_in
+from rocmrun.core.profile_parse import find_mistakes
+from tests.builders import granted, host, plan
+from tests.unit.core.recipes import RECIPES, Recipe
+from tests.unit.core.test_docker_run_parser import collected
+
+
+def imported(options: str, *, image: str = "x/y:1.0", command: str = "") -> ImportedRun:
+    """Return what a line with *options* becomes, read in /srv/here."""
+    return profile_from_run(
+        parse_docker_run(f"docker run {options} {image} {command}"), directory="/srv/here"
+    )
+
+
+USUAL = {"device", "env-from", "group", "mount", "network", "port", "restart", "shm", "tmpfs", "tmpfs-exec", "ulimit"}  # fmt: skip
+
+
+def kinds_of_rights(data: Mapping[str, Any]) -> set[str]:
+    """Return the kinds of grants of a profile's plan; its parameters stand for paths and a number."""
+    values = {
+        name: "7" if "port" in name else f"/srv/{name}" for name in data.get("parameters", {})
+    }
+    values |= {name: "example" for name in values if f"${{{name}}}" in data["image"]["ref"]}
+    filled = filled_in({key: value for key, value in data.items() if key != "extends"}, values)
+    last = max(
+        (int(n) for text in data["gpus"]["select"] for n in re.findall(r"index:(\d+)", text)),
+        default=0,
+    )
+    return {what.partition(":")[0] for what in granted(plan(filled, host=host(last + 1)))}
+
+
+def mistakes(data: Any) -> tuple[Any, ...]:
+    """Return what is wrong with a profile, its parent aside."""
+    return find_mistakes({key: value for key, value in data.items() if key != "extends"})
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_a_published_line_becomes_a_profile(recipe: Recipe) -> None:
+    """It has no mistakes, no privilege, and no value of a secret."""
+    found = profile_from_run(parse_docker_run(recipe.text), directory="/srv/here")
+
+    assert mistakes(found.data) == ()
+    assert "privileges" not in found.data
+
+
+def test_every_collected_line_becomes_a_profile() -> None:
+    """And a plan on a host with eight GPUs, whose only rights are the baseline's, mounts, ports and secrets."""
+    for recipe in collected():
+        found = profile_from_run(parse_docker_run(recipe["text"]), directory="/srv/here")
+        assert (recipe["id"], ()) == (recipe["id"], mistakes(found.data))
+        assert (recipe["id"], set()) == (recipe["id"], kinds_of_rights(found.data) - USUAL)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_a_published_line_becomes_a_plan(recipe: Recipe) -> None:
+    """Nothing of what the line over-grants is among its rights."""
+    found = profile_from_run(parse_docker_run(recipe.text), directory="/srv/here")
+
+    assert kinds_of_rights(found.data) <= USUAL
+
+
+@pytest.mark.parametrize(
+    ("options", "select"),
+    [
+        ("--device /dev/kfd --device /dev/dri", ["all"]),
+        ("--device=/dev/kfd --device=/dev/dri/", ["all"]),
+        ("--device /dev/kfd --device /dev/dri/renderD129", ["render:129"]),
+        ("--device /dev/kfd -v /dev/dri:/dev/dri", ["all"]),
+        ("--device amd.com/gpu=all", ["all"]),
+        ("--runtime=amd -e AMD_VISIBLE_DEVICES=0-1,8", ["index:0", "index:1", "index:8"]),
+        ("--device /dev/kfd --device /dev/dri -e HIP_VISIBLE_DEVICES=1", ["index:1"]),
+        ("""--gpus '"device=1,2"'""", ["index:1", "index:2"]),
+        ("--gpus all", ["all"]),
+        ("--gpus 2", ["index:0", "index:1"]),
+        ("", ["none"]),
+    ],
+)
+def test_devices_become_a_selection(options: str, select: list[str]) -> None:
+    """Nodes are never passed by name: the selection finds them, their groups and nothing else."""
+    found = imported(options)
+
+    assert select == found.data["gpus"]["select"]
+    assert "devices" not in found.data
+    assert ("cpu" if select == ["none"] else None) == found.data.get("accelerator")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("--privileged", "never"),
+        ("--group-add video", "looked up in the image"),
+        ("--cap-add SYS_PTRACE", "debuggers"),
+        ("--cap-add=sys_nice", "mempolicy"),
+        ("--security-opt seccomp=unconfined", "mempolicy"),
+        ("--security-opt label=disable", "SELinux"),
+        ("--ipc=host", "shared memory"),
+        ("--pid host", "every process"),
+        ("--network=host", "bridge"),
+        ("--user root", "root inside"),
+        ("--user jenkins", "looked up in the image"),
+        ("--ulimit memlock=-1", "ulimit:memlock=-1"),
+        ("--device /dev/infiniband", "rdma-train"),
+        ("--device /dev/mem", "never"),
+        ("--device /dev/dri/card1", "displays"),
+        ("--restart always", "systemd"),
+        ("--env-file x", "container.env"),
+        ("-v /var/run/docker.sock:/var/run/docker.sock", "root on this host"),
+        ("-v /:/host", "whole host"),
+        ("-v $HOME:$HOME", "whole home"),
+        ("-v /home/:/work", "whole home"),
+        ("-v ~/.ssh:/root/.ssh", "keys"),
+        ("-v /sys:/sys:ro", "host's own"),
+        ("-v /srv/a:/data -v /srv/b:/data/b", "inside /data"),
+        ("-p 8000-8010:8000-8010", "range"),
+        ("-w /root", "only root"),
+    ],
+)
+def test_what_is_left_out_is_named_with_its_reason(options: str, reason: str) -> None:
+    """Each with the narrower way where there is one."""
+    found = imported(options)
+
+    assert any(reason in item.reason for item in found.left_out), found.left_out
+
+
+@pytest.mark.parametrize(
+    ("options", "port"),
+    [
+        ("-p 8000:8000", "127.0.0.1:8000:8000"),
+        ("-p 8000", "127.0.0.1:8000:8000"),
+        ("-p 0.0.0.0:80:8000", "0.0.0.0:80:8000"),
+        ("-p [::1]:80:8000", "[::1]:80:8000"),
+        ("-p 53:53/udp", "127.0.0.1:53:53/udp"),
+        ("-p 80:80/tcp", "127.0.0.1:80:80"),
+        ('-p "$GPU_PORT":5000', "127.0.0.1:${gpu_port}:5000"),
+    ],
+)
+def test_a_port_without_an_address_is_for_this_machine(options: str, port: str) -> None:
+    """An address that is written out stays."""
+    found = imported(options)
+
+    assert [port] == found.data["container"]["ports"]
+    assert found.data["container"]["network"] == "bridge"
+    assert any("whole network" in sentence for sentence in found.changed) == ("0.0.0.0" not in port and "[" not in port)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["-e HF_TOKEN=hf_secret", "-e HF_TOKEN=$HF_TOKEN", "-e HF_TOKEN", "--env HF_TOKEN=<s>"],
+)
+def test_a_secret_comes_from_the_environment(options: str) -> None:
+    """Its value is written nowhere."""
+    found = imported(options)
+
+    assert found.data["container"]["env_from"] == ["HF_TOKEN"]
+    assert "hf_secret" not in str(found)
+
+
+def test_a_secret_in_the_command_becomes_a_parameter() -> None:
+    """Everybody on the host can read a command."""
+    found = imported("", command="serve --api-key=k-123 --hf-token t-456 --max-tokens 7")
+
+    assert found.data["container"]["command"] == ["serve", "--api-key=${api_key}", "--hf-token", "${hf_token}", "--max-tokens", "7"]  # fmt: skip
+    assert "k-123" not in str(found)
+    assert "t-456" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "mount"),
+    [
+        ("-v ./x:/x", {"source": "/srv/here/x", "target": "/x", "mode": "rw"}),
+        ("-v /srv/m:/m:ro", {"source": "/srv/m", "target": "/m"}),
+        ("-v $HOME/m:/m", {"source": "~/m", "target": "/m", "mode": "rw"}),
+        ("-v $(pwd)/m:/m", {"source": "${pwd}/m", "target": "/m", "mode": "rw"}),
+        ("-v <path to it>:/m", {"source": "${path_to_it}", "target": "/m", "mode": "rw"}),
+        ("-v data:/m:z", {"type": "volume", "source": "data", "target": "/m", "mode": "rw", "selinux": "shared"}),
+        ("--mount type=bind,src=/a,dst=/b,readonly", {"source": "/a", "target": "/b"}),
+        ("-v o:/root/.ollama", {"type": "volume", "source": "o", "target": "/home/rocmrun/.ollama", "mode": "rw"}),
+        ("-v /c:/root/.cache/huggingface", {"source": "/c", "target": "/huggingface", "mode": "rw"}),
+    ],
+)  # fmt: skip
+def test_mounts_keep_their_meaning(options: str, mount: dict[str, str]) -> None:
+    """Relative sources start where the caller stands; expressions become parameters; /root is closed."""
+    assert [mount] == imported(options).data["mounts"]
+
+
+def test_a_tmpfs_is_kept() -> None:
+    """With a size, which a tmpfs of a profile must have."""
+    found = imported("--mount type=tmpfs,target=/cache,tmpfs-size=100m --tmpfs /scratch")
+
+    assert found.data["container"]["tmpfs"] == {"/cache": "100m", "/scratch": "1GiB"}
+
+
+def test_limits_and_settings_are_kept() -> None:
+    """Whatever the baseline has a key for."""
+    found = imported(
+        "--shm-size 16G --memory 32G --cpus 1.5 --pids-limit 100 --stop-timeout 30 --user 7:8 -w /app"
+        ' --entrypoint "" --platform linux/arm64 --restart on-failure:3 -e A="b c"',
+        command="serve",
+    )
+
+    assert found.data["container"] == {
+        "shm_size": "16G", "memory": "32G", "cpus": 1.5, "pids": 100, "stop_timeout": 30, "user": "7:8",
+        "workdir": "/app", "entrypoint": [], "restart": "on-failure:3", "env": {"A": "b c"}, "command": ["serve"],
+    }  # fmt: skip
+    assert found.data["image"]["platform"] == "linux/arm64"
+
+
+@pytest.mark.parametrize(
+    ("image", "ref"),
+    [
+        ("rocm/vllm:v1.2", "docker.io/rocm/vllm:v1.2"),
+        ("x/y:<tag>", "x/y:${tag}"),
+        ("...", "${image}"),
+        ("", "${image}"),
+        ("ghcr.io/a/b@latest", "${image}"),
+    ],
+)
+def test_an_image_that_is_not_one_is_a_parameter(image: str, ref: str) -> None:
+    """And a placeholder in it is one too."""
+    assert ref == imported("", image=image).data["image"]["ref"]
+
+
+def test_a_moving_tag_is_said() -> None:
+    """The lock pins what it names on the day of the lock."""
+    assert any("moves" in said for said in imported("", image="x/y:latest").changed)
+    assert not any("moves" in said for said in imported("", image="x/y:v1.2.3").changed)
