@@ -73,6 +73,7 @@ containers = st.fixed_dictionaries(
         "tmpfs": st.dictionaries(_some("/scratch", "/tmp", "/home/rocmrun"), _some("1GiB", 4096)),
         "log_size": _some("1MiB"),
         "restart": _some("no", "on-failure:3"),
+        "health": _some({"command": ["test", "a b"]}, {"image": True, "interval": 7}),
         "env": st.dictionaries(_some("A", "PATH", "HIP_VISIBLE_DEVICES"), _some("", "x y", "a=b")),
         "env_from": _several(("HF_TOKEN", "B")),
     },

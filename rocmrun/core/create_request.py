@@ -11,6 +11,7 @@ from rocmrun.core import baseline
 from rocmrun.core.plan import Plan, PlannedMount, PlannedTmpfs, Role
 
 LABEL = "io.rocmrun."
+NANOSECONDS = 10**9
 
 
 def create_request(
@@ -44,6 +45,7 @@ def create_request(
         "WorkingDir": plan.workdir,
         "Labels": dict(sorted({**dict(plan.labels), **(labels or {})}.items())),
         "StopTimeout": plan.stop_timeout_seconds,
+        "Healthcheck": _healthcheck(plan, role),
         "HostConfig": _host_config(plan, role, keep_log=keep_log, probe_writes=probe_writes),
         **_streams(plan, role),
     }
@@ -61,6 +63,21 @@ def create_request(
         if plan.command:
             request["Cmd"] = list(plan.command)
     return request
+
+
+def _healthcheck(plan: Plan, role: Role) -> dict[str, Any]:
+    """Return what the engine runs inside; without a word the image's own HEALTHCHECK would run."""
+    health = plan.health
+    if health is None or role == "probe":
+        return {"Test": ["NONE"]}
+    return {
+        # Without "Test" the image's own is run, with these numbers.
+        **({"Test": ["CMD", *health.command]} if health.command else {}),
+        "Interval": health.interval_seconds * NANOSECONDS,
+        "Timeout": health.timeout_seconds * NANOSECONDS,
+        "Retries": health.retries,
+        "StartPeriod": health.start_period_seconds * NANOSECONDS,
+    }
 
 
 def _streams(plan: Plan, role: Role) -> dict[str, Any]:
@@ -83,9 +100,7 @@ def _environment(plan: Plan, role: Role, secrets: Mapping[str, str]) -> list[str
     return [f"{name}={value}" for name, value in sorted(values.items())]
 
 
-def _host_config(
-    plan: Plan, role: Role, *, keep_log: bool, probe_writes: bool
-) -> dict[str, Any]:
+def _host_config(plan: Plan, role: Role, *, keep_log: bool, probe_writes: bool) -> dict[str, Any]:
     only_read = role == "probe" and not probe_writes
     mounts, in_memory = storage(plan, role)
     config: dict[str, Any] = {
@@ -112,8 +127,10 @@ def _host_config(
         "LogConfig": _log_config(plan, keep_log=keep_log),
         "Memory": plan.memory_bytes or 0,
         "MemorySwap": plan.memory_bytes or 0,
-        "Binds": [_relabelled_bind(mount, only_read) for mount in mounts if _relabels(mount)],
-        "Mounts": [_mount(mount, only_read) for mount in mounts if not _relabels(mount)],
+        "Binds": [
+            _relabelled_bind(mount, only_read=only_read) for mount in mounts if _relabels(mount)
+        ],
+        "Mounts": [_mount(mount, only_read=only_read) for mount in mounts if not _relabels(mount)],
         "NanoCpus": round(plan.cpus * 1e9) if plan.cpus else 0,
         "NetworkMode": plan.network,
         "PidMode": "" if plan.pid == "private" else plan.pid,
@@ -165,14 +182,14 @@ def storage(plan: Plan, role: Role) -> tuple[tuple[PlannedMount, ...], tuple[Pla
     return mounts, tuple(sorted((*plan.tmpfs, baseline.home_in_memory(plan.memory_bytes))))
 
 
-def _relabelled_bind(mount: PlannedMount, only_read: bool) -> str:
+def _relabelled_bind(mount: PlannedMount, *, only_read: bool) -> str:
     """Return the old bind syntax: the only one in the API that can relabel. Its source exists by now."""
     label = "z" if mount.selinux == "shared" else "Z"
     access = "ro" if mount.read_only or only_read else "rw"
     return f"{mount.source}:{mount.target}:{access},{label},rprivate"
 
 
-def _mount(mount: PlannedMount, only_read: bool) -> dict[str, Any]:
+def _mount(mount: PlannedMount, *, only_read: bool) -> dict[str, Any]:
     body: dict[str, Any] = {
         "Type": mount.kind,
         "Source": mount.source,

@@ -10,14 +10,15 @@ def docker_run_arguments(plan: Plan, *, detach: bool = False) -> tuple[str, ...]
     """Return the argument vector of a `docker run` with *plan*'s rights.
 
     Not sayable on that command line: an entrypoint of several words (the rest moves in front of the
-    command: the process started is the same) and a seccomp profile by value (written as a shell
-    process substitution by `docker_run_line`).
+    command: the process started is the same), a seccomp profile by value (written as a shell
+    process substitution by `docker_run_line`) and a health check without a shell.
     """
     entrypoint = plan.entrypoint or ()
     return (
         "docker", "run",
         *_life(plan, detach=detach),
         *_streams(plan),
+        *_health(plan),
         "--pull", "never", "--platform", plan.image.platform,
         "--user", plan.user,
         *(f"--group-add={group}" for group in plan.groups),
@@ -91,6 +92,19 @@ def _life(plan: Plan, *, detach: bool) -> tuple[str, ...]:
 
 def _streams(plan: Plan) -> tuple[str, ...]:
     return (*(("--interactive",) if plan.interactive else ()), *(("--tty",) if plan.tty else ()))
+
+
+def _health(plan: Plan) -> tuple[str, ...]:
+    health = plan.health
+    if health is None:
+        return ("--no-healthcheck",)
+    return (
+        *((f"--health-cmd={shlex.join(health.command)}",) if health.command else ()),
+        f"--health-interval={health.interval_seconds}s",
+        f"--health-timeout={health.timeout_seconds}s",
+        f"--health-retries={health.retries}",
+        f"--health-start-period={health.start_period_seconds}s",
+    )
 
 
 def _security(plan: Plan) -> tuple[str, ...]:

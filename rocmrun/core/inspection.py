@@ -87,10 +87,24 @@ def _config_differences(
     missing = sorted(key for key, value in request["Labels"].items() if labels.get(key) != value)
     if missing:
         yield Difference(field="Config.Labels", sent=missing, recorded="other values")
+    yield from _health_differences(
+        request.get("Healthcheck") or {}, config.get("Healthcheck") or {}
+    )
     for field in ("Cmd", "Entrypoint"):
         asked, got = request.get(field), config.get(field)
         if field in request and _words(asked) != _words(got):
             yield Difference(field=f"Config.{field}", sent=asked, recorded=got)
+
+
+def _health_differences(
+    sent: Mapping[str, Any], recorded: Mapping[str, Any]
+) -> Iterator[Difference]:
+    """Find a command that the engine would run inside otherwise than asked; numbers of 0 are its defaults."""
+    none = sent.get("Test") == ["NONE"]
+    for field, asked in sent.items():
+        got = recorded.get(field)
+        if asked and got != asked and not (none and not got):
+            yield Difference(field=f"Config.Healthcheck.{field}", sent=asked, recorded=got)
 
 
 def _entries(environment: Sequence[str] | None) -> set[tuple[str, str]]:

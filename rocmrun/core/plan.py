@@ -8,6 +8,8 @@ from typing import Any, Literal
 from rocmrun.core.host import DeviceNode
 
 Role = Literal["workload", "probe"]
+# Each level of the probe does what the one before does, and more.
+PROBE_LEVELS = ("quick", "standard", "full")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -150,16 +152,72 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedCheck:
+    """A check of the profile's own, which the probe runs.
+
+    Attributes:
+        command: What runs; () for a file.
+        file: The Python file on this machine that runs in place of a command, or "".
+        sha256: Of the file's text, in hex: another text is another plan.
+        metrics: Name, least and most of each number that it must print.
+        level: The lowest level at which it runs.
+        device: "all" or "each".
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+    file: str = ""
+    sha256: str = ""
+    timeout_seconds: int = 60
+    expect_exit: int = 0
+    expect_output: str = ""
+    metrics: tuple[tuple[str, float | None, float | None], ...] = ()
+    level: str = "standard"
+    device: str = "all"
+    writable_mounts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeSettings:
-    """How the probe runs in this plan's container."""
+    """How the probe runs in this plan's container.
+
+    Attributes:
+        image: What it runs in where that is not the workload's image; the rights are the same.
+    """
 
     level: str = "quick"
     reuse: str = "boot"
     python: str = "python3"
     runtime: str = "torch"
-    image: str = ""
+    image: PlannedImage | None = None
     timeout_seconds: int = 600
     accelerator: str = "rocm"
+    checks: tuple[PlannedCheck, ...] = ()
+
+    def checks_at(self, level: str) -> tuple[PlannedCheck, ...]:
+        """Return the profile's own checks that run at *level*."""
+        reached = PROBE_LEVELS[: PROBE_LEVELS.index(level) + 1]
+        return tuple(check for check in self.checks if check.level in reached)
+
+    def writes_at(self, level: str) -> bool:
+        """Whether a check at *level* writes to the profile's rw mounts, which the probe else only reads."""
+        return any(check.writable_mounts for check in self.checks_at(level))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedHealth:
+    """What the engine runs inside to learn whether the workload is well.
+
+    Attributes:
+        command: Without a shell; () is the image's own HEALTHCHECK.
+        retries: Failures in a row that make it unhealthy.
+    """
+
+    command: tuple[str, ...]
+    interval_seconds: int
+    timeout_seconds: int
+    retries: int
+    start_period_seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +272,7 @@ class Plan:
     probe: ProbeSettings
     interactive: bool = False
     tty: bool = False
+    health: PlannedHealth | None = None
     labels: tuple[tuple[str, str], ...] = field(default=())
 
     @property
@@ -223,7 +282,7 @@ class Plan:
 
     @property
     def cache(self) -> PlannedMount | None:
-        """rocmrun's own cache directory, which must be made before it can be mounted; None without one."""
+        """The cache directory, which must be made before it can be mounted; None without one."""
         return next((mount for mount in self.mounts if mount.cache), None)
 
     @property

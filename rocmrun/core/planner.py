@@ -8,6 +8,7 @@ from rocmrun.core.draft import Draft, PlanRequest
 from rocmrun.core.host import Gpu
 from rocmrun.core.image_user import numeric_ids
 from rocmrun.core.plan import Plan, PlannedPort, ProbeSettings
+from rocmrun.core.plan_checks import planned_check
 from rocmrun.core.plan_devices import (
     choose_gpus,
     isolation_grade,
@@ -16,9 +17,11 @@ from rocmrun.core.plan_devices import (
     planned_gpus,
 )
 from rocmrun.core.plan_environment import note_image, plan_environment
+from rocmrun.core.plan_health import plan_health
 from rocmrun.core.plan_security import plan_security
 from rocmrun.core.plan_storage import plan_cache, plan_mounts, plan_tmpfs
 from rocmrun.core.policy import check_policy
+from rocmrun.core.probe_image import WHOSE, named
 from rocmrun.core.recipe import left_out
 from rocmrun.core.text import MIB, human_size
 from rocmrun.errors import PlanRefused, ProfileInvalid
@@ -94,6 +97,7 @@ def make_plan(request: PlanRequest) -> Plan:
         probe=_probe(draft),
         interactive=request.interactive,
         tty=request.tty,
+        health=plan_health(draft),
         labels=_labels(request),
     )
     _note_support(draft)
@@ -259,15 +263,18 @@ def _cpuset(draft: Draft, gpus: tuple[Gpu, ...]) -> tuple[str, str]:
 
 
 def _probe(draft: Draft) -> ProbeSettings:
-    probe = draft.request.profile.probe
+    probe, image = draft.request.profile.probe, draft.request.probe_image
+    if image is not None:
+        draft.note(f"the probe runs in {named(image)} with this plan's rights: {WHOSE}")
     return ProbeSettings(
         level=probe.level,
         reuse=probe.reuse,
         python=probe.python,
         runtime=probe.runtime,
-        image=probe.image,
+        image=image,
         timeout_seconds=probe.timeout_seconds,
         accelerator=draft.request.profile.accelerator,
+        checks=tuple(planned_check(check, draft.request.check_files) for check in probe.checks),
     )
 
 

@@ -2,9 +2,10 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from rocmrun.core.grants import ParsedGrant, parse_grant
+from rocmrun.core.profile_checks import OwnCheck
 from rocmrun.core.profile_fields import (
     AbsolutePath,
     Boolean,
@@ -24,14 +25,10 @@ from rocmrun.core.profile_fields import (
     User,
     Words,
 )
+from rocmrun.core.profile_health import Health
+from rocmrun.core.profile_table import Table
 from rocmrun.core.profile_values import MemoryLimit, Port, Size
 from rocmrun.core.signature import SignatureRule
-
-
-class Table(BaseModel):
-    """A table of a profile: frozen, and closed to keys that it does not know."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Parameter(Table):
@@ -169,6 +166,7 @@ class Container(Table):
     restart: Restart = Field(
         "no", description="no, or on-failure:N. To start at boot, let a systemd unit run rocmrun."
     )
+    health: Health | None = Field(None, description=Health.__doc__)
     env: dict[EnvironmentName, Text] = Field({}, description="Environment variables.")
     env_from: tuple[EnvironmentName, ...] = Field(
         (),
@@ -248,6 +246,7 @@ class Probe(Table):
     timeout_seconds: Count = Field(
         600, description="When a probe that has not ended counts as failed."
     )
+    checks: tuple[OwnCheck, ...] = Field((), description=OwnCheck.__doc__)
 
 
 class Policy(Table):

@@ -27,7 +27,7 @@ class Contradiction:
 def contradictions(profile: Profile) -> tuple[Contradiction, ...]:
     """Return all contradictions of *profile*."""
     checks = (_shared_memory, _network, _same_port, _nested_targets, _group_paths, _environment,
-              _gpu_selection, _same_grant, _volume_names, _signer, _own_checks, _models_in_memory)  # fmt: skip
+              _gpu_selection, _same_grant, _volume_names, _signer, _own_checks, _hip_runtime, _models_in_memory, _health)  # fmt: skip
     return tuple(found for check in checks for found in check(profile))
 
 
@@ -186,6 +186,14 @@ def _own_checks(profile: Profile) -> Iterator[Contradiction]:
         yield Contradiction(keys=(key_path(place),), text=text)
 
 
+def _hip_runtime(profile: Profile) -> Iterator[Contradiction]:
+    if profile.probe.runtime == "hip" and profile.accelerator != "rocm":
+        yield Contradiction(
+            keys=("probe.runtime", "accelerator"),
+            text=f'"hip" proves AMD GPUs, and accelerator is "{profile.accelerator}"; leave "torch"',
+        )
+
+
 def _models_in_memory(profile: Profile) -> Iterator[Contradiction]:
     """Find profiles that would download models into memory, again at each start."""
     container = profile.container
@@ -207,4 +215,19 @@ def _models_in_memory(profile: Profile) -> Iterator[Contradiction]:
             keys=(key, "container.network"),
             text=f"models that are downloaded would be kept in memory (HF_HOME is {place}): set HF_HOME "
             'in container.env to a mount, or HF_HUB_OFFLINE = "1"',
+        )
+
+
+def _health(profile: Profile) -> Iterator[Contradiction]:
+    health = profile.container.health
+    if health is None:
+        return
+    if health.command and health.image:
+        yield Contradiction(
+            keys=("container.health.image", "container.health.command"),
+            text="the image's HEALTHCHECK and a command exclude each other; keep one of the two",
+        )
+    elif not health.command and not health.image:
+        yield Contradiction(
+            keys=("container.health",), text="says what to run: a command, or image = true"
         )

@@ -15,6 +15,7 @@ DAY_SECONDS = 24 * 3600
 _UNPROVEN = (
     "command", "entrypoint", "workdir", "ports", "env_from", "restart", "stop_timeout_seconds",
     "log_size_bytes", "interactive", "tty", "labels", "notes", "left_out", "grants", "probe",
+    "health",
 )  # fmt: skip
 
 
@@ -51,8 +52,9 @@ def proof_key(plan: Plan, host: HostFacts, level: str) -> str:
             level,
             plan.probe.python,
             plan.probe.runtime,
-            plan.probe.image,
+            asdict(plan.probe.image) if plan.probe.image else None,
             plan.probe.accelerator,
+            [asdict(check) for check in plan.probe.checks_at(level)],
         ),
         "kernel": host.kernel,
         "driver": (host.driver_version, host.driver_source),

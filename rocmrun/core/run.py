@@ -27,12 +27,17 @@ class Created:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerState:
-    """How a container is doing: "created", "running", "exited", …."""
+    """How a container is doing: "created", "running", "exited", ….
+
+    Attributes:
+        health: "starting", "healthy" or "unhealthy"; "" where nothing is checked.
+    """
 
     status: str
     exit_code: int | None = None
     oom_killed: bool = False
     error: str = ""
+    health: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ _READ = frozenset({
 })  # fmt: skip
 _CONFIG = frozenset({
     "AttachStderr", "AttachStdin", "AttachStdout", "Cmd", "Entrypoint", "Env", "ExposedPorts",
-    "HostConfig", "Hostname", "Image", "Labels", "OpenStdin", "StdinOnce", "StopTimeout", "Tty",
+    "Healthcheck", "HostConfig", "Hostname", "Image", "Labels", "OpenStdin", "StdinOnce", "StopTimeout", "Tty",
     "User", "WorkingDir",
 })  # fmt: skip
 _MOUNT_KEYS = frozenset({"Type", "Source", "Target", "ReadOnly", "BindOptions"})
@@ -56,6 +56,7 @@ def rights_of(request: Mapping[str, Any], plan: Plan) -> tuple[str, ...]:
         *_network(config),
         *(f"sysctl:{key}={value}" for key, value in (config.get("Sysctls") or {}).items()),
         *_environment(request, plan),
+        *_health(request, plan),
         *(f"field:{name}" for name in _unknown(config, _READ | _NO_RIGHT)),
         *(f"field:{name}" for name in _unknown(request, _CONFIG)),
     )
@@ -202,6 +203,18 @@ def _network(config: Mapping[str, Any]) -> Iterator[str]:
     for entry in config.get("ExtraHosts") or ():
         if entry.partition(":")[2] not in _LOOPBACK:
             yield f"extra-host:{entry}"
+
+
+def _health(request: Mapping[str, Any], plan: Plan) -> Iterator[str]:
+    """A command that the engine runs inside; where nothing is said it is the image's."""
+    check = request.get("Healthcheck") or {}
+    test = check.get("Test") or []
+    if test == ["NONE"]:
+        return
+    planned = plan.health is not None and test == (
+        ["CMD", *plan.health.command] if plan.health.command else []
+    )
+    yield "healthcheck" if planned else f"healthcheck:{test or 'of the image'}"
 
 
 def _environment(request: Mapping[str, Any], plan: Plan) -> Iterator[str]:

@@ -311,6 +311,7 @@ class DockerEngine:
             exit_code=state.get("ExitCode"),
             oom_killed=bool(state.get("OOMKilled")),
             error=state.get("Error") or "",
+            health=(state.get("Health") or {}).get("Status", "").replace("none", ""),
         )
 
     def path_stat(self, container_id: str, path: str) -> PathStat | None:

@@ -15,7 +15,8 @@ from rocmrun.core.plan import Plan, PlannedImage
 from tests.builders import DIGEST, IMAGE_ID, SECCOMP, plan, privileges
 from tests.strategies import examples, plans
 
-SWITCHES = {"--detach", "--rm", "--interactive", "--tty", "--read-only", "--init"}
+SWITCHES = {"--detach", "--rm", "--interactive", "--tty", "--read-only", "--init",
+            "--no-healthcheck"}  # fmt: skip
 # The request that the Docker CLI makes of a line without options.
 EMPTY = {"CpusetCpus": "", "CpusetMems": "", "PidMode": "", "UTSMode": "", "NanoCpus": 0,
          "Privileged": False, "AutoRemove": False}  # fmt: skip
@@ -50,6 +51,7 @@ def requested(arguments: tuple[str, ...]) -> dict[str, Any]:
         "Image": image,
         "Words": [*filter(None, entrypoint), *command],
         "ClearsEntrypoint": entrypoint == [""],
+        "Healthcheck": _health(found),
         "HostConfig": {
             **EMPTY,
             "Binds": found["--volume"],
@@ -101,6 +103,22 @@ def _mount(text: str) -> dict[str, Any]:
     return mount
 
 
+def _health(found: dict[str, list[str]]) -> dict[str, Any]:
+    """The CLI can say a command for a shell alone; what it starts is the same."""
+    if found["--no-healthcheck"]:
+        return {"Test": ["NONE"]}
+    numbers = {"Interval": "interval", "Timeout": "timeout", "StartPeriod": "start-period"}
+    command = found["--health-cmd"]
+    return {
+        **({"Test": ["CMD", *shlex.split(command[0])]} if command else {}),
+        **{
+            name: int(found[f"--health-{option}"][0].removesuffix("s")) * 10**9
+            for name, option in numbers.items()
+        },
+        "Retries": int(found["--health-retries"][0]),
+    }
+
+
 def _restart(text: str) -> dict[str, Any]:
     name, _, count = text.partition(":")
     return {"Name": name or "no", "MaximumRetryCount": int(count or 0)}
@@ -128,7 +146,8 @@ def test_the_line_says_what_the_request_says(plan: Plan) -> None:
     said = requested(docker_run_arguments(plan, detach=True))
 
     assert said["HostConfig"] == EMPTY | request["HostConfig"]
-    for field in ("User", "Env", "WorkingDir", "StopTimeout", "OpenStdin", "Tty"):
+    fields = ("User", "Env", "WorkingDir", "StopTimeout", "OpenStdin", "Tty", "Healthcheck")
+    for field in fields:
         assert said[field] == request[field]
     assert said["Hostname"] == request.get("Hostname", "")
     assert said["Names"] == list(plan.env_from)

@@ -174,6 +174,12 @@ def test_one_mistake(text: str, expected: str) -> None:
             "mounts[0].source",
             'write type = "bind"',
         ),
+        ("[container]\nhealth = { interval = 5 }", "container.health", "a command, or image = true"),
+        (
+            '[container]\nhealth = { command = ["true"], image = true }',
+            "container.health.image",
+            "exclude each other",
+        ),
         (
             '[cache]\nmode = "tmpfs"\n[container]\nnetwork = "bridge"',
             "cache.mode",

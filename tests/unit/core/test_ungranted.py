@@ -15,7 +15,7 @@ from tests.strategies import examples, plans
 
 SECRETS = {"HF_TOKEN": "hf_secret", "B": "b"}
 # What the probe never gets, whatever is granted.
-WORKLOAD_ONLY = ("port:", "restart:", "env-from:")
+WORKLOAD_ONLY = ("port:", "restart:", "env-from:", "healthcheck")
 
 
 def sent(plan: Plan, role: Role = "workload") -> dict[str, Any]:
@@ -175,7 +175,9 @@ def test_a_right_planted_in_the_host_config_is_found(field: str, value: Any, rig
         ("Volumes", {"/": {}}, "field:Volumes"),
         ("NetworkingConfig", {"EndpointsConfig": {"lan": {"Links": ["x"]}}}, "field:NetworkingConfig"),
         ("MacAddress", "02:42:ac:11:00:02", "field:MacAddress"),
-        ("Healthcheck", {"Test": ["CMD", "true"]}, "field:Healthcheck"),
+        ("Healthcheck", {"Test": ["CMD", "true"]}, "healthcheck:['CMD', 'true']"),
+        ("Healthcheck", {}, "healthcheck:of the image"),
+        ("Healthcheck", None, "healthcheck:of the image"),
         ("Env", ["LD_PRELOAD=/x.so"], "env-from:LD_PRELOAD"),
         ("Env", ["HOME=/root"], "env:HOME"),
     ],
