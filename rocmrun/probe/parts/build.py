@@ -10,6 +10,8 @@ from typing import Any
 
 from rocmrun.probe.parts.checks import Check, CheckFailed, Reporter, described
 from rocmrun.probe.parts.machine import is_visibility
+from rocmrun.probe.parts.offers import answer
+from rocmrun.probe.parts.targets import answers_as, code_for, overrides
 
 
 def stage_import(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
@@ -45,10 +47,87 @@ def stage_build(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) 
             raise CheckFailed(msg)
     if accelerator == "cpu" or check.status == "fail":
         return
+    planned = job["expect"].get("gpus") or []
+    with reporter.check("build", "libraries") as check:
+        check_libraries(check, torch, accelerator)
+    if accelerator == "rocm" and overrides(os.environ):
+        with reporter.check("build", "gfx_override") as check:
+            check_override(check, torch, planned)
     with reporter.check("build", "arch_list") as check:
-        check.evidence["arch_list"] = list(torch.cuda.get_arch_list())
+        check_architectures(check, torch, planned, accelerator)
     with reporter.check("build", "device_count") as check:
         check_device_count(check, torch, job["gpus"])
+
+
+def check_libraries(check: Check, torch: Any, accelerator: str) -> None:
+    """Record the versions of what torch computes and communicates with; None is not told."""
+    rocm = accelerator == "rocm"
+    dnn = answer(check, torch, "backends.cudnn.version")
+    check.evidence["miopen" if rocm else "cudnn"] = (
+        # torch/csrc/cuda/shared/cudnn.cpp: MIOpen's is major * 1000000 + minor * 1000 + patch.
+        f"{dnn // 1000000}.{dnn // 1000 % 1000}.{dnn % 1000}" if rocm and dnn else dnn
+    )
+    ccl = answer(check, torch, "cuda.nccl.version")
+    check.evidence["rccl" if rocm else "nccl"] = (
+        ".".join(str(part) for part in ccl) if isinstance(ccl, (tuple, list)) else ccl
+    )
+
+
+def check_override(check: Check, torch: Any, planned: list[dict[str, Any]]) -> None:
+    """Say what HSA_OVERRIDE_GFX_VERSION makes of the GPUs: it may work, and nobody vouches for it."""
+    found = overrides(os.environ)
+    built = list(torch.cuda.get_arch_list())
+    kernel = sorted({gpu["gfx"].lower() for gpu in planned if gpu.get("gfx")})
+    check.evidence.update(
+        overrides={name: f"{os.environ[name]}: {target}" for name, target in found.items()},
+        kernel=kernel,
+    )
+    broken = [name for name, target in found.items() if target is None]
+    if broken:
+        check.degrade(
+            f"{broken[0]}={os.environ[broken[0]]} is not major.minor.step: the runtime ignores it or fails"
+        )
+        return
+    changed = [gfx for gfx in kernel if set(found.values()) != {gfx}]
+    told = ", ".join(f"{name}={os.environ[name]}" for name in found)
+    if kernel and not changed:
+        check.evidence["needed"] = False
+        return
+    native = [gfx for gfx in changed if code_for(gfx, built) in ("exact", "generic", "family")]
+    was = f" {', '.join(changed)}" if changed else ""
+    reason = f"{told}: GPUs{was} answer as {', '.join(sorted(set(map(str, found.values()))))}, which AMD does not support"
+    if native:
+        reason += f"; this torch has code for {', '.join(native)}: unset it"
+    check.degrade(reason)
+
+
+def check_architectures(
+    check: Check, torch: Any, planned: list[dict[str, Any]], accelerator: str
+) -> None:
+    """Compare the targets that torch was compiled for with each GPU's; the products have the last word."""
+    built = list(torch.cuda.get_arch_list())
+    check.evidence["arch_list"] = built
+    if not built:
+        check.skip(
+            "torch lists no targets, which says nothing: it lists none while no GPU is usable"
+        )
+        return
+    if accelerator != "rocm":
+        return
+    covered = {}
+    for gfx in sorted({gpu["gfx"] for gpu in planned if gpu.get("gfx")}):
+        named = overrides(os.environ).values()
+        names = [name for name in answers_as(gfx, os.environ) if name != gfx or not any(named)]
+        covered[gfx] = {name: code_for(name, built) for name in names}
+    check.evidence["code_for"] = covered
+    bare = [
+        gfx for gfx, answers in covered.items() if not set(answers.values()) - {"none", "features"}
+    ]
+    if bare:
+        check.degrade(
+            f"this torch has no code for {', '.join(bare)}: it was built for {', '.join(built)}; use an "
+            "image with that target"
+        )
 
 
 def check_device_count(check: Check, torch: Any, planned: int | None) -> None:

@@ -13,6 +13,7 @@ from rocmrun.probe.parts.own_stage import run_own_checks
 from rocmrun.probe.parts.peer_copies import WARNING_SECONDS, known_hang
 from rocmrun.probe.parts.processes import Child, device_environment
 from rocmrun.probe.parts.settings import stages_of
+from rocmrun.probe.parts.siblings import Siblings
 from rocmrun.probe.parts.together import run_together
 from rocmrun.probe.parts.waves import wave_size
 
@@ -29,6 +30,7 @@ class Controller:
         self._accelerator = settings["accelerator"]
         self._planned = settings["expect"].get("gpus") or None
         self._found = 0  # devices that torch counts
+        self._siblings = Siblings()
         self._proved: dict[Any, bool] = {}  # each device, and whether it passed on its own
         self._counts: dict[str, int] = {}  # how many devices a stage counted
         self._identities: list[dict[str, Any]] = []  # what each device says that it is
@@ -91,6 +93,8 @@ class Controller:
     def _collect(self, child: Child, stage: str, device: Any = None) -> bool:
         child.on_doing = lambda group, name: self._events.doing(group, name, device)
         outcome = child.wait(lambda check: self._events.check({**check, "device": device}))
+        for check in outcome.checks if stage == "device" else ():
+            self._siblings.note(check, device)
         for evidence in (check["evidence"] for check in outcome.checks):
             if "claims" in evidence:
                 self._claims.setdefault(stage, []).append(evidence["claims"])
@@ -113,6 +117,7 @@ class Controller:
     def _environment(self) -> None:
         child = self._child("environment", dict(os.environ))
         self._do(child, "environment")
+        self._do(child, "isolation")
         self._close(child)
 
     def _cpu(self) -> None:
@@ -218,6 +223,8 @@ class Controller:
             with ThreadPoolExecutor(len(children)) as pool:
                 passed += pool.map(self._device, children, range(begin, begin + len(children)))
         self._distinct("device")
+        for check in self._siblings.judged():
+            self._events.check(check)
         self._together(children, passed, wave)
 
     def _device(self, child: Child, index: int) -> bool:
@@ -271,7 +278,8 @@ class Controller:
     def _collectives(self, children: list[Child], backend: str) -> None:
         """Let all children work together and report one check for each way of doing so."""
         boards = [str(seen.get("name")) for seen in self._identities]
-        job, timeout = self._job("collectives"), self._timeout("collectives")
+        job = self._job("collectives", message_bytes=self._settings["message_bytes"])
+        timeout = self._timeout("collectives")
         for check in run_together(children, job, timeout, backend, boards):
             self._events.check(check)
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import resource
-import time
 from typing import Any
 
-from rocmrun.probe.parts.arithmetic import FORMATS, check_matmul, rate, synchronize
-from rocmrun.probe.parts.checks import Check, CheckFailed, Reporter
+from rocmrun.probe.parts.checks import Reporter
+from rocmrun.probe.parts.compiled import check_compile
 from rocmrun.probe.parts.identity import check_identity
+from rocmrun.probe.parts.kernels import check_attention, check_convolution, check_reduction
+from rocmrun.probe.parts.memory import (
+    check_allocate,
+    check_bandwidth,
+    check_copy,
+    check_cpu_fallback,
+    check_memory_pattern,
+    check_peak_memory,
+)
+from rocmrun.probe.parts.products import FORMATS, QUICK_FORMATS, Operands, check_matmul
+from rocmrun.probe.parts.speed import peaks_of_device
 
 
 def stage_device(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
@@ -20,16 +29,28 @@ def stage_device(job: dict[str, Any], reporter: Reporter, state: dict[str, Any])
         check_identity(check, torch, job, on_gpu=on_gpu)
     if on_gpu and check.evidence.get("visible") == 0:
         return
+    peaks = peaks_of_device(job, check.evidence.get("claims") or [])
     make_exact(torch)
     with reporter.check("device", "allocate") as check:
         check_allocate(check, torch, device, 4 * job["size"] ** 2)
     if job["level"] != "quick":
-        with reporter.check("device", "copy") as check:
-            check_copy(check, torch, device, 4 * job["size"] ** 2)
-    for name in FORMATS:
-        check_matmul(reporter, torch, device, name, job["size"])
+        exercise_memory(job, reporter, torch, device, peaks)
+    operands = Operands(torch, device, job["size"])
+    for name in formats_of(job["level"], on_gpu=on_gpu):
+        check_matmul(reporter, operands, name, job, peaks)
+    del operands
+    if job["level"] != "quick":
+        check_convolution(reporter, torch, device)
+        check_reduction(reporter, torch, device)
+        check_attention(reporter, torch, device)
+    if job["level"] == "full" or (job["level"] == "standard" and on_gpu):
+        with reporter.check("device", "compile") as check:
+            check_compile(check, torch, device)
     with reporter.check("device", "peak_memory") as check:
         check_peak_memory(check, torch, on_gpu=on_gpu)
+    if on_gpu:
+        with reporter.check("device", "cpu_fallback") as check:
+            check_cpu_fallback(check, torch, job["size"])
 
 
 def make_exact(torch: Any) -> None:
@@ -42,49 +63,26 @@ def make_exact(torch: Any) -> None:
     ):
         if hasattr(matmul, name):
             setattr(matmul, name, False)
+    if hasattr(torch.backends, "cudnn"):
+        torch.backends.cudnn.allow_tf32 = False
     # Not use_deterministic_algorithms: that imports torch._inductor, which takes a second.
     torch.set_deterministic_debug_mode("warn")
 
 
-def check_allocate(check: Check, torch: Any, device: str, size: int) -> None:
-    """Fill memory with a pattern and read it back on the device."""
-    pattern = 0xA5
-    memory = torch.full((size,), pattern, dtype=torch.uint8, device=device)
-    wrong = int((memory != pattern).sum().item())
-    check.evidence.update(bytes=size, wrong=wrong)
-    if wrong:
-        msg = f"{wrong} of {size} bytes do not hold what was written"
-        raise CheckFailed(msg)
+def exercise_memory(
+    job: dict[str, Any], reporter: Reporter, torch: Any, device: str, peaks: Any
+) -> None:
+    """Copy to the device and back, sweep its memory, and measure how fast that is."""
+    with reporter.check("device", "copy") as check:
+        check_copy(check, torch, device, 4 * job["size"] ** 2)
+    with reporter.check("device", "memory_pattern") as check:
+        check_memory_pattern(check, torch, device, job)
+    if device != "cpu":
+        torch.cuda.empty_cache()  # the next checks, and the siblings on this GPU, need room
+    with reporter.check("device", "memory_bandwidth") as check:
+        check_bandwidth(check, torch, device, job["level"], peaks)
 
 
-def check_copy(check: Check, torch: Any, device: str, size: int) -> None:
-    """Copy memory to the device and back, and compare."""
-    if device == "cpu":
-        check.skip("a cpu has no memory of its own to copy to")
-        return
-    host = torch.arange(size // 4, dtype=torch.int32)
-    begin = time.monotonic()
-    there = host.to(device)
-    synchronize(torch, device)
-    middle = time.monotonic()
-    back = there.cpu()
-    end = time.monotonic()
-    wrong = int((back != host).sum().item())
-    check.evidence.update(
-        bytes=size,
-        wrong=wrong,
-        to_device_gb_per_s=rate(size, middle - begin),
-        to_host_gb_per_s=rate(size, end - middle),
-    )
-    if wrong:
-        msg = f"{wrong} of {size // 4} values changed on the way to the device and back"
-        raise CheckFailed(msg)
-
-
-def check_peak_memory(check: Check, torch: Any, *, on_gpu: bool) -> None:
-    """Record the most memory that the stage took."""
-    check.evidence["host_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    if on_gpu:
-        check.evidence["device_bytes"] = torch.cuda.max_memory_allocated()
-        free, total = torch.cuda.mem_get_info()
-        check.evidence.update(free_bytes=free, total_bytes=total)
+def formats_of(level: str, *, on_gpu: bool) -> tuple[str, ...]:
+    """Return the formats to multiply in; a CPU's float64 is what everything is compared with."""
+    return tuple(FORMATS) if on_gpu and level != "quick" else QUICK_FORMATS

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 from typing import Any
 
 from rocmrun.probe.parts.checks import Check, CheckFailed
+from rocmrun.probe.parts.hip_library import Hip, mapped_library
 from rocmrun.probe.parts.machine import processor_name
+from rocmrun.probe.parts.targets import answers_as, code_for
 
 UNIQUE_ID_DIGITS = 16
 
@@ -20,10 +24,11 @@ def check_identity(check: Check, torch: Any, job: dict[str, Any], *, on_gpu: boo
         msg = f"{check.evidence['visible']} devices are visible where exactly one was named"
         raise CheckFailed(msg)
     seen = device_identity(torch, job["accelerator"])
+    if job["accelerator"] == "rocm":
+        complete_by_hip(check, seen)
     check.evidence.update(seen)
-    architectures = list(torch.cuda.get_arch_list())
-    if seen["gfx"] is not None and architectures:
-        check.evidence["arch_in_build"] = seen["gfx"] in architectures
+    if seen["architecture"] is not None:
+        check.evidence["code"] = code_for(seen["architecture"], torch.cuda.get_arch_list())
     if job["planned"]:
         check.evidence["claims"] = claimed(seen, job["planned"], job["index"])
 
@@ -61,6 +66,36 @@ def device_identity(torch: Any, accelerator: str) -> dict[str, Any]:
     }
 
 
+def complete_by_hip(check: Check, seen: dict[str, Any]) -> None:
+    """Ask the HIP that torch has loaded for what torch's version does not tell: the same device 0, at no cost."""
+    missing = [name for name in ("pci_address", "uuid", "architecture") if seen[name] is None]
+    path = mapped_library("libamdhip64") if missing else None
+    if path is None:
+        return
+    try:
+        told = hip_identity(Hip(ctypes.CDLL(path)))
+    except (CheckFailed, OSError) as error:
+        check.evidence["hip_error"] = str(error)
+        return
+    check.evidence["told_by_hip"] = [name for name in missing if told[name] is not None]
+    seen.update({name: told[name] for name in told if seen[name] is None})
+
+
+def hip_identity(hip: Hip, device: int = 0) -> dict[str, Any]:
+    """Return what HIP tells of a device, under the names that torch's identity has."""
+    address = hip.text("hipDeviceGetPCIBusId", device).lower()
+    architecture = hip.architecture(device)
+    uuid = hip.uuid(device)
+    return {
+        "name": hip.text("hipDeviceGetName", device),
+        "architecture": architecture,
+        "gfx": architecture.partition(":")[0] if architecture else None,
+        "pci_address": address.partition(".")[0] or None,
+        "uuid": uuid,
+        "unique_id": decoded_unique_id(uuid) if uuid else None,
+    }
+
+
 def decoded_unique_id(uuid: str) -> str | None:
     """Return the 16 hex digits of a ROCm uuid, whose bytes are their ASCII codes; None for "XX" (no id)."""
     try:
@@ -82,8 +117,11 @@ def differences(seen: dict[str, Any], planned: dict[str, Any]) -> list[str]:
             address.lower().partition(".")[0] if address else None,
         ),
         ("unique id", seen["unique_id"], planned.get("unique_id")),
-        ("gfx", seen["gfx"], planned.get("gfx")),
     ):
         if value is not None and expected is not None and value != expected.lower():
             found.append(f"{what} {value}, not {expected}")
+    gfx, expected = seen["gfx"], planned.get("gfx")
+    # Under an override a GPU gives another target's name; that is a check of its own.
+    if gfx is not None and expected is not None and gfx not in answers_as(expected, os.environ):
+        found.append(f"gfx {gfx}, not {expected}")
     return found
