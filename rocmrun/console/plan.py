@@ -15,6 +15,7 @@ from rocmrun.core.engine_report import engine_line, engine_to_json
 from rocmrun.core.image_report import ImageReport
 from rocmrun.core.plan import Plan
 from rocmrun.core.plan_view import PlanView
+from rocmrun.core.probe_image import WHOSE, named
 from rocmrun.core.text import human_size, printable
 
 
@@ -95,6 +96,7 @@ def _header(view: PlanView) -> list[tuple[str, str]]:
         ("engine", engine_line(view.engine, view.host) if view.engine else "none was asked"),
         ("isolation", plan.isolation),
         ("probe", f"{plan.probe.level}, {plan.probe.accelerator}, {plan.probe.runtime}"),
+        *([("probe in", f"{named(plan.probe.image)}: {WHOSE}")] if plan.probe.image else []),
         ("plan", plan.hash[:16]),
         ("exposure", exposure_line(view.exposure)),
     ]

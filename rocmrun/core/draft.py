@@ -24,12 +24,14 @@ class PlanRequest:
         profile: Merged, with parameters filled in and the command line's changes applied.
         provenance: Key path → who set it ("profile base", "command line"); absent keys are defaults.
         image: What the lock says, with the id of the local image where one was looked up.
+        probe_image: The same of the image that the probe runs in, where the profile names one.
         image_facts: The image's config; None when no engine was asked.
         claims: What the image says it holds.
         engine: None when no engine was asked.
         paths: Source path → facts, for every bind mount, and for volumes that are one.
         volumes: Name → facts, for every volume that the engine has already.
         seccomp_files: Path → JSON text, for every seccomp file that a grant names.
+        check_files: Path → text, for every Python file that a check of the profile names.
         cdi: Devices of the CDI specifications here, where the profile injects by CDI.
         image_ids: Numeric uid and gid behind a USER that the image gives by name.
         narrow: Selectors of --gpu: only what they select too is passed.
@@ -42,6 +44,7 @@ class PlanRequest:
     host: HostFacts
     caller: Caller
     provenance: Mapping[str, str] = field(default_factory=dict)
+    probe_image: PlannedImage | None = None
     image_facts: ImageFacts | None = None
     claims: LockedFacts | None = None
     engine: EngineFacts | None = None
@@ -49,6 +52,7 @@ class PlanRequest:
     paths: Mapping[str, PathFacts] = field(default_factory=dict)
     volumes: Mapping[str, VolumeFacts] = field(default_factory=dict)
     seccomp_files: Mapping[str, str] = field(default_factory=dict)
+    check_files: Mapping[str, str] = field(default_factory=dict)
     cdi: tuple[CdiDevice, ...] = ()
     image_ids: tuple[int, int] | None = None
     narrow: tuple[str, ...] = ()

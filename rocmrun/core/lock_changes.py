@@ -140,18 +140,20 @@ def select_upgrades(
     Raises:
         UsageError: a name is neither a profile in this run nor a reference in it or in a lock.
     """
-    by_profile = {name: item.ref for item in wanted for name in item.profiles}
-    refs = {*by_profile.values(), *locked}
+    by_profile: dict[str, set[str]] = {}  # a profile may name a second image, to probe in
+    for name, ref in ((name, item.ref) for item in wanted for name in item.profiles):
+        by_profile.setdefault(name, set()).add(ref)
+    refs = {*locked}.union(*by_profile.values())
     chosen: set[str] = set()
     for name in names:
-        ref = by_profile.get(name) or _canonical_or_none(name)
-        if ref not in refs:
+        found = by_profile.get(name) or {_canonical_or_none(name) or ""}
+        if not found <= refs:
             known = [*by_profile, *refs, *(parse_reference(ref).familiar for ref in refs)]
             msg = (
                 f"--upgrade-image: nothing locked here is called {name}{did_you_mean(name, known)}"
             )
             raise UsageError(msg, hint="give a profile's name or an image reference")
-        chosen.add(ref)
+        chosen |= found
     return frozenset(chosen)
 
 

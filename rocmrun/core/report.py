@@ -54,6 +54,17 @@ class ProbeCheck(_Record):
         )
 
 
+class Doing(_Record):
+    """What the probe is trying just now: said while it runs, and kept in no report."""
+
+    group: str
+    name: str
+    device: int | str | None = None
+
+
+ProbeEvent = ProbeCheck | Doing
+
+
 class ProbeReport(_Record):
     """A whole run of the probe.
 
@@ -74,6 +85,7 @@ class ProbeReport(_Record):
     probe_version: str = ""
     level: str = ""
     accelerator: str = ""
+    runtime: str = "torch"
     stages: tuple[str, ...] = ()
     python: str = ""
     seconds: float = 0.0
@@ -87,6 +99,11 @@ class ProbeReport(_Record):
     def usable(self) -> bool:
         """Whether work may start."""
         return self.status in {"pass", "degraded"}
+
+    @property
+    def proving_group(self) -> str:
+        """The group of the checks that prove a device: torch's, or HIP's where torch was not asked for."""
+        return "hip" if self.runtime == "hip" else "device"
 
     @property
     def counts(self) -> dict[str, int]:
@@ -115,6 +132,8 @@ class ProbeReport(_Record):
         """Return a version as the probe saw it inside the container."""
         name, key = ("torch", "version") if what == "torch" else ("accelerator", what)
         check = self.find("build", name)
+        if check is None and what == "hip":
+            check = self.find("hip", "runtime")
         value = None if check is None else check.evidence.get(key)
         return value if isinstance(value, str) else None
 
@@ -224,6 +243,8 @@ class RunRecord(_Record):
     Attributes:
         probe_outcome: "passed", "degraded", "failed", "reused" (an earlier probe counted) or "none".
         probe_reason: Why it was reused or left out.
+        probe_image_ref: What the probe ran in where that was not the workload's image; what it says
+            of versions is then about its own user space.
         signature: What cosign verified of the image, where the profile asks for it.
         exit_code: Of the workload; None when it never ran.
         started_at: ISO 8601 with offset, by the caller's clock.
@@ -235,6 +256,9 @@ class RunRecord(_Record):
     image_digest: str | None = None
     image_id: str | None = None
     platform: str
+    probe_image_ref: str | None = None
+    probe_image_digest: str | None = None
+    probe_image_id: str | None = None
     plan_hash: str
     signature: VerifiedSignature | None = None
     isolation: str
@@ -263,6 +287,9 @@ class RunRecord(_Record):
             image_digest=plan.image.digest,
             image_id=plan.image.image_id,
             platform=plan.image.platform,
+            probe_image_ref=plan.probe.image.ref if plan.probe.image else None,
+            probe_image_digest=plan.probe.image.digest if plan.probe.image else None,
+            probe_image_id=plan.probe.image.image_id if plan.probe.image else None,
             plan_hash=plan.hash,
             isolation=plan.isolation,
             grants=tuple(
@@ -281,14 +308,15 @@ class RunRecord(_Record):
     def with_probe(self, report: ProbeReport, *, reused: str = "") -> "RunRecord":
         """Return the record with what a probe found; *reused* says why an earlier one counts."""
         outcome = {"pass": "passed", "degraded": "degraded"}.get(report.status, "failed")
+        own = self.probe_image_ref is None
         return self.model_copy(
             update={
                 "probe": report,
                 "probe_outcome": "reused" if reused else outcome,
                 "probe_reason": reused or report.reason,
-                "torch_version": report.version_of("torch"),
-                "rocm_version": report.version_of("hip"),
-                "cuda_version": report.version_of("cuda"),
+                "torch_version": report.version_of("torch") if own else None,
+                "rocm_version": report.version_of("hip") if own else None,
+                "cuda_version": report.version_of("cuda") if own else None,
             }
         )
 

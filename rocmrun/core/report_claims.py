@@ -17,10 +17,13 @@ def _why_not(report: ProbeReport, plan: Plan, level: str) -> str:
         return f"the report is of level {report.level or 'none'}, {level} was asked for"
     if report.accelerator != plan.probe.accelerator:
         return f"the report is about {report.accelerator or 'nothing'}, {plan.probe.accelerator} was asked for"
+    if report.runtime != plan.probe.runtime:
+        return f"the report is of runtime {report.runtime}, {plan.probe.runtime} was asked for"
     proved = {
         check.device
         for check in report.checks
-        if check.group == "device" and check.status != "skipped"
+        if check.group == report.proving_group and check.device is not None
+        if check.status != "skipped"
     }
     if len(proved) < len(plan.gpus):
         return f"the report is about {len(proved)} devices, {len(plan.gpus)} were passed"

@@ -3,6 +3,7 @@
 Nothing raises: whatever arrives, the result is a report that says what it was.
 """
 
+import contextlib
 import json
 import math
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from rocmrun.core.probe_protocol import PROTOCOL_VERSION
-from rocmrun.core.report import ProbeCheck, ProbeReport, ReportStatus
+from rocmrun.core.report import Doing, ProbeCheck, ProbeEvent, ProbeReport, ReportStatus
 from rocmrun.core.text import KIB, MIB, printable
 
 MAX_LINE_BYTES = MIB
@@ -23,6 +24,7 @@ KEPT_TAIL_LINES = 40
 MAX_STAGES = 20
 MAX_DEPTH = 12
 MAX_TEXT = 4000
+MAX_NAME = 200
 
 _SLICE_BYTES = 64 * KIB
 _SEVERITY = ("pass", "degraded", "fail")
@@ -38,19 +40,29 @@ class ReportParser:
         self._start: dict[str, Any] = {}
         self._end: dict[str, Any] | None = None
         self._checks: list[ProbeCheck] = []
+        self._live: list[ProbeEvent] = []
         self._noise: list[str] = []
         self._noise_lines = 0
         self._broken = ""
 
-    def feed(self, data: bytes) -> tuple[ProbeCheck, ...]:
-        """Take the next bytes; return the checks that they complete, for live progress.
+    @property
+    def broken(self) -> str:
+        """Why this will be no report, whatever else comes; "" while it may become one."""
+        return self._broken
+
+    def give_up(self, reason: str) -> None:
+        """Make it no report, for what the stream itself does not show."""
+        self._break(reason)
+
+    def feed(self, data: bytes) -> tuple[ProbeEvent, ...]:
+        """Take the next bytes; return the checks that they complete and what is under way, for live progress.
 
         Past a limit everything is dropped, so that an endless stream costs no memory.
         """
-        before = len(self._checks)
+        self._live.clear()
         for offset in range(0, len(data), _SLICE_BYTES):
             self._feed(data[offset : offset + _SLICE_BYTES])
-        return tuple(self._checks[before:])
+        return tuple(self._live)
 
     def finish(
         self, *, exit_code: int | None = None, stderr_tail: Sequence[str] = ()
@@ -66,6 +78,7 @@ class ReportParser:
             probe_version=_text(start.get("probe_version")),
             level=_text(start.get("level")),
             accelerator=_text(start.get("accelerator")),
+            runtime=self._runtime,
             stages=tuple(_text(stage) for stage in _list(start.get("stages"))[:MAX_STAGES]),
             python=_text(start.get("python")),
             seconds=_seconds((self._end or {}).get("seconds")),
@@ -126,15 +139,25 @@ class ReportParser:
             self._end = event
         elif kind == "check":
             self._check(event)
+        elif kind == "doing":
+            self._doing(event)
 
     def _check(self, event: dict[str, Any]) -> None:
         if len(self._checks) >= MAX_CHECKS:
             self._break(f"more than {MAX_CHECKS} checks")
             return
         try:
-            self._checks.append(ProbeCheck.model_validate(_cleaned(event)))
+            check = ProbeCheck.model_validate(_named(_cleaned(event)))
         except (ValidationError, TypeError):
             self._break("a check without the fields that one has")
+            return
+        self._checks.append(check)
+        self._live.append(check)
+
+    def _doing(self, event: dict[str, Any]) -> None:
+        """Pass on what is under way; words that make no sense are no reason to doubt the checks."""
+        with contextlib.suppress(ValidationError, TypeError):
+            self._live.append(Doing.model_validate(_named(_cleaned(event))))
 
     def _verdict(self, exit_code: int | None) -> tuple[ReportStatus, str]:
         """Return the worst of what the checks, the end event and the exit code say."""
@@ -153,10 +176,17 @@ class ReportParser:
         if status != "fail" and exit_code not in {None, 0}:
             return "broken", f"the probe reported {said} and then ended badly{ended}"
         if status != "fail" and not any(
-            check.group == "device" and check.status == "pass" for check in self._checks
+            check.group == ("hip" if self._runtime == "hip" else "device")
+            and check.device is not None
+            and check.status == "pass"
+            for check in self._checks
         ):
             return "fail", "no device was exercised"
         return status, self._reason(status)
+
+    @property
+    def _runtime(self) -> str:
+        return _text(self._start.get("runtime")) or "torch"
 
     def _reason(self, status: str) -> str:
         """Return the reasons of the checks that decided, the first in full and the rest counted."""
@@ -167,7 +197,9 @@ class ReportParser:
             return _text((self._end or {}).get("reason"))
         first = f"{deciding[0].label}: {deciding[0].reason}"
         others = len(deciding) - 1
-        return first if not others else f"{first} (and {others} more)"
+        counted = first if not others else f"{first} (and {others} more)"
+        diagnosis = _text((self._end or {}).get("diagnosis"))  # what the checks say together
+        return f"{counted}; {diagnosis}" if diagnosis else counted
 
 
 def _decoded(line: bytes) -> dict[str, Any] | None:
@@ -177,6 +209,16 @@ def _decoded(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and "v" in value and "event" in value else None
+
+
+def _named(event: dict[str, Any]) -> dict[str, Any]:
+    """Return *event* with names that fit a table."""
+    names = {
+        key: _text(event[key], MAX_NAME)
+        for key in ("group", "name")
+        if isinstance(event.get(key), str)
+    }
+    return {**event, **names}
 
 
 def _cleaned(value: Any, depth: int = 0) -> Any:

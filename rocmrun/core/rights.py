@@ -18,12 +18,17 @@ RECORD = ("Image", "AppArmorProfile")
 
 
 def unequal_rights(
-    probe: Mapping[str, Any], workload: Mapping[str, Any], *, cache: str | None = None
+    probe: Mapping[str, Any],
+    workload: Mapping[str, Any],
+    *,
+    cache: str | None = None,
+    same_image: bool = True,
 ) -> tuple[str, ...]:
     """Return a sentence for each right in which two inspected containers differ.
 
     *cache* is where the workload has its cache: there, and nowhere else, the probe has a tmpfs. It must
     not load kernels that an earlier workload of the profile left, which could fake the proof.
+    Without *same_image* the profile names an image of its own to probe in: it is no right.
     """
     one, other = probe["HostConfig"], workload["HostConfig"]
     if cache is not None:
@@ -33,7 +38,11 @@ def unequal_rights(
         *((name, _comparable(name, one), _comparable(name, other)) for name in RIGHTS),
         ("Mounts", _mounts(one), _mounts(other)),
         ("User", probe["Config"].get("User"), workload["Config"].get("User")),
-        *((name, probe.get(name), workload.get(name)) for name in RECORD),
+        *(
+            (name, probe.get(name), workload.get(name))
+            for name in RECORD
+            if same_image or name != "Image"
+        ),
     ]
     return tuple(
         f"{name}: the probe had {had!r}, the workload has {has!r}"

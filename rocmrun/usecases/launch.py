@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from rocmrun.core.create_request import create_request
 from rocmrun.core.loaded_profile import LoadedProfile, refuse_overrides
 from rocmrun.core.plan import Plan
+from rocmrun.core.probe_image import WHOSE, named
 from rocmrun.core.report import ProbeReport, RunRecord
 from rocmrun.core.rights import unequal_rights
 from rocmrun.core.text import human_size
@@ -69,7 +70,14 @@ def begin(request: LaunchRequest, connect: Callable[[], Engine], voice: Voice) -
         loaded = load(request.ask)
         check_policy(request, loaded)
         engine = connect()
-        prepared = prepare(request.ask, engine, fetch=True, on_pull=voice.on_pull, loaded=loaded)
+        prepared = prepare(
+            request.ask,
+            engine,
+            fetch=True,
+            on_pull=voice.on_pull,
+            loaded=loaded,
+            prove=request.probe,
+        )
     announce(prepared, voice)
     record = RunRecord.begin(prepared.plan, prepared.host, prepared.engine, started_at=now())
     record = record.with_signature(prepared.signature)
@@ -153,7 +161,8 @@ def prove_first(run: Run) -> Mapping[str, object] | None:
         voice.say(f"probe {level}: {why}, not run again (reuse = {plan.probe.reuse})")
         run.record = run.record.with_probe(report, reused=why)
         return None
-    voice.say(f"probe {level}: running in a container with the same rights")
+    where = f", in {named(plan.probe.image)}: {WHOSE}" if plan.probe.image else ""
+    voice.say(f"probe {level}: running in a container with the same rights{where}")
     proof = _prove(run, level)
     raise_if_failed(proof.report)
     voice.say(f"probe {level}: {proof.report.status}, {summary(proof.report)}")
@@ -168,6 +177,7 @@ def _prove(run: Run, level: str) -> Proof:
         name=run.container_name("probe"),
         labels=run.labels("probe"),
         voice=run.voice,
+        check_files=run.prepared.check_files,
     )
     run.record = run.record.with_probe(proof.report)
     keep_proof(run.plan, run.prepared.host, level, proof.report)
@@ -242,7 +252,8 @@ def run_workload(run: Run, proof: Mapping[str, object] | None, release: Callable
 def check_same_rights(proof: Mapping[str, object], container: CreatedContainer, plan: Plan) -> None:
     """Refuse a workload container that differs from the probe's in any right."""
     cache = plan.cache.target if plan.cache else None
-    different = unequal_rights(proof, container.record, cache=cache)
+    same_image = plan.probe.image is None
+    different = unequal_rights(proof, container.record, cache=cache, same_image=same_image)
     if different:
         msg = "the engine gave the workload other rights than the probe had; nothing was started"
         raise ContainerMismatch(msg, details=different)

@@ -91,9 +91,13 @@ def shipped_lock() -> Path:
 
 
 def find_pin(
-    loaded: LoadedProfile, *, lockfile: Path | None = None, places: LockPlaces | None = None
+    loaded: LoadedProfile,
+    *,
+    ref: str | None = None,
+    lockfile: Path | None = None,
+    places: LockPlaces | None = None,
 ) -> tuple[PinnedImage, Path]:
-    """Return the pin of a profile's image, and the lock that holds it.
+    """Return the pin of a profile's image, or of another *ref* that it names, and the lock that holds it.
 
     The first lock that knows the reference decides, also when it knows it for another platform.
 
@@ -103,7 +107,8 @@ def find_pin(
         LockUnreadable: a lock on the way cannot be read.
     """
     image = loaded.profile.image
-    ref = parse_reference(image.ref or "").canonical
+    what = "the image" if ref is None else "which the probe runs in as the image"
+    ref = parse_reference(ref or image.ref or "").canonical
     where = places or LockPlaces.here(lockfile)
     looked: list[str] = []
     for path in where.candidates(loaded.origin, Path(loaded.path)):

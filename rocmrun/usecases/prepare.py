@@ -17,6 +17,7 @@ from rocmrun.core.loaded_profile import LoadedProfile, override
 from rocmrun.core.lock import LockedFacts, PinnedImage
 from rocmrun.core.plan import Plan, PlannedImage
 from rocmrun.core.planner import make_plan
+from rocmrun.core.probe_image import check_volumes
 from rocmrun.core.reference import parse_reference
 from rocmrun.core.signature import VerifiedSignature
 from rocmrun.core.voice import OnPull
@@ -33,7 +34,15 @@ from rocmrun.usecases.images import (
     planned_image,
 )
 from rocmrun.usecases.locks import find_pin
-from rocmrun.usecases.plan_inputs import cdi_devices, host_for, paths_of, seccomp_files, volumes_of
+from rocmrun.usecases.plan_inputs import (
+    cdi_devices,
+    check_files,
+    host_for,
+    paths_of,
+    seccomp_files,
+    volumes_of,
+)
+from rocmrun.usecases.probe_image import ProbeImage
 from rocmrun.usecases.profiles import load_profile
 from rocmrun.usecases.signatures import (
     Verify,
@@ -90,10 +99,13 @@ class Prepared:
         signature: What was verified of the image, where the profile asks for it.
         paths: Mount sources as they were when the plan was made.
         volumes: Volumes that there were then.
+        check_files: Path → text, for the Python files of the profile's own checks.
+        request: What the plan was made from; variants of it make variants of the plan.
     """
 
     loaded: LoadedProfile
     plan: Plan
+    request: PlanRequest
     host: HostFacts
     pin: PinnedImage | None
     lock_path: Path | None
@@ -105,6 +117,7 @@ class Prepared:
     signature: VerifiedSignature | None = None
     paths: Mapping[str, PathFacts] = field(default_factory=dict)
     volumes: Mapping[str, VolumeFacts] = field(default_factory=dict)
+    check_files: Mapping[str, str] = field(default_factory=dict)
 
 
 def load(ask: Ask) -> LoadedProfile:
@@ -140,6 +153,7 @@ def prepare(
     on_pull: OnPull,
     loaded: LoadedProfile | None = None,
     verify: Verify = verify_signature,
+    prove: bool = True,
 ) -> Prepared:
     """Return the plan for *ask*.
 
@@ -150,9 +164,13 @@ def prepare(
         on_pull: Opened while a pull goes on; gives what takes its events.
         loaded: The profile that *ask* names, where it was read already.
         verify: Verifies the image's signature, where the profile asks for it, before it is fetched.
+        prove: Whether a probe follows, so that the image that it runs in must be here too.
     """
     loaded = loaded or load(ask)
     pin, lock_path = _pin(ask, loaded, required=fetch)
+    probe_image = ProbeImage.of(
+        loaded, lockfile=ask.lockfile, required=fetch and prove and not ask.unlocked
+    )
     signature = signature_of(loaded, pin, verify) if fetch else None
     host = ask.host or host_for(loaded, ask.host_root, debug=ask.debug)
     facts = engine.facts() if engine else None
@@ -168,6 +186,7 @@ def prepare(
         profile=loaded.profile,
         provenance=loaded.provenance,
         image=_named(loaded, pin),
+        probe_image=probe_image.planned(None) if probe_image else None,
         host=host,
         engine=facts,
         caller=read_caller(),
@@ -176,6 +195,7 @@ def prepare(
         # A saved host has no specifications with it.
         cdi=() if ask.host else cdi_devices(loaded, ask.host_root, facts),
         seccomp_files=seccomp_files(loaded, debug=ask.debug),
+        check_files=check_files(loaded),
         narrow=ask.narrow,
         interactive=ask.interactive,
         tty=ask.tty,
@@ -185,14 +205,22 @@ def prepare(
         # What this host lacks is said before many gigabytes are fetched for nothing.
         make_plan(asked)
     image, planned = _image(ask, loaded, pin, engine, fetch=fetch, on_pull=on_pull)
+    probed_in = (
+        probe_image.have(engine, fetch=fetch and prove, pull=ask.pull, on_pull=on_pull)
+        if probe_image and engine
+        else None
+    )
     request = replace(
         asked,
         image=planned,
+        probe_image=probe_image.planned(probed_in) if probe_image else None,
         image_facts=image,
         claims=image_claims(image, pin.facts if pin else None, planned.ref),
         image_ids=_image_ids(loaded, engine, image),
     )
     plan = make_plan(request)
+    if probed_in is not None:
+        check_volumes(plan, probed_in)
     # A saved host is another machine than this engine's: they say nothing of each other.
     notes = () if ask.host else _engine_notes(facts, host, plan, refuse=fetch)
     # For a saved host the sources here are another machine's: they say nothing.
@@ -204,6 +232,7 @@ def prepare(
     return Prepared(
         loaded=loaded,
         plan=plan.with_changes(notes=(*plan.notes, *notes, *later)),
+        request=request,
         host=host,
         pin=pin,
         lock_path=lock_path,
@@ -215,6 +244,7 @@ def prepare(
         signature=signature,
         paths=sources,
         volumes=volumes,
+        check_files=request.check_files,
     )
 
 

@@ -33,9 +33,10 @@ def keep_proof(plan: Plan, host: HostFacts, level: str, report: ProbeReport) -> 
     if not report.usable:
         return
     key = proof_key(plan, host, level)
+    probed = plan.probe.image or plan.image
     record = ProofRecord(
         key=key,
-        image=plan.image.digest or plan.image.image_id or "",
+        image=probed.digest or probed.image_id or "",
         boot_id=boot_id(),
         at_seconds=time.time(),
         report=report,
