@@ -113,9 +113,9 @@ COLLECTIVES = (
 # did: one size shows that the ranks reach each other, more would only show how fast.
 MESSAGE_BYTES = {
     "cpu": {
-        "quick": (4 << 20,),
-        "standard": (64 << 10, 4 << 20),
-        "full": (4096, 1 << 20, 16 << 20),
+        "quick": (64 << 10,),
+        "standard": (64 << 10, 1 << 20),
+        "full": (4096, 64 << 10, 1 << 20, 16 << 20),
     },
     "gpu": {
         "quick": (4 << 20,),
@@ -132,10 +132,10 @@ def collective_names(level: str) -> list[str]:
     return names[:1] if level == "quick" else names
 
 
-def message_elements(accelerator: str, level: str, world: int, most: int) -> list[int]:
-    """Return how many fp32 values each message has: a multiple of the ranks, no more than *most*."""
+def message_elements(accelerator: str, level: str, world: int, most_bytes: int | None) -> list[int]:
+    """Return how many fp32 values each message has: a multiple of the ranks."""
     sizes = MESSAGE_BYTES["cpu" if accelerator == "cpu" else "gpu"][level]
-    rounded = [max(1, min(size // 4, most) // world) * world for size in sizes]
+    rounded = [max(1, min(size, most_bytes or size) // 4 // world) * world for size in sizes]
     return list(dict.fromkeys(rounded))
 
 

@@ -290,5 +290,6 @@ class Controller:
             time.sleep(WARNING_SECONDS)
         child = self._child("peer copies", dict(os.environ))
         if self._do(child, "import", told=False):
-            self._do(child, "peer_copies", note={"known_hang": hang} if hang else {})
+            fields = {"message_bytes": self._settings["message_bytes"]}
+            self._do(child, "peer_copies", note={"known_hang": hang} if hang else {}, **fields)
         self._close(child)

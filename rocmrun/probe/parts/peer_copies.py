@@ -61,13 +61,13 @@ def stage_peer_copies(job: dict[str, Any], reporter: Reporter, state: dict[str, 
     """Copy from each GPU to each other one and compare."""
     with reporter.check("collectives", "peer_copies") as check:
         check.evidence.update(job["note"])
-        check_peer_copies(check, state["torch"])
+        check_peer_copies(check, state["torch"], job["message_bytes"])
 
 
-def check_peer_copies(check: Check, torch: Any) -> None:
+def check_peer_copies(check: Check, torch: Any, most_bytes: int | None) -> None:
     """Fill a matrix, a row for each source: GB/s, and whether the driver grants direct access."""
     count = torch.cuda.device_count()
-    size = PEER_BYTES if count <= MANY_GPUS else PEER_BYTES_OF_MANY
+    size = most_bytes or (PEER_BYTES if count <= MANY_GPUS else PEER_BYTES_OF_MANY)
     speeds: list[list[float | None]] = [[None] * count for _ in range(count)]
     access: list[list[int | None]] = [[None] * count for _ in range(count)]
     check.evidence.update(bytes=size, gb_per_s=speeds, direct_access=access)

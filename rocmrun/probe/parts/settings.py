@@ -14,6 +14,7 @@ RUNTIMES = ("torch", "hip")
 # Seconds that one stage of one child may take. A cold import of torch from a slow disk takes minutes.
 TIMEOUTS = {
     "environment": 30,
+    "isolation": 30,
     "import": 240,
     "build": 60,
     "device": 120,
@@ -48,6 +49,7 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
         "runtime": "torch",
         "timeout_seconds": 600,
         "size": None,
+        "message_bytes": None,  # no collective sends more
         "timeouts": {},
         "expect": {},
         "checks": [],
@@ -82,11 +84,11 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
 def stages_of(settings: dict[str, Any]) -> list[str]:
     """Return the stages that a level runs: what it does not name, it does not prove."""
     if settings["runtime"] == "hip":
-        return ["environment", "hip", *(["own"] if settings["checks"] else [])]
-    stages = ["environment", "build", "device"]
+        return ["environment", "isolation", "hip", *(["own"] if settings["checks"] else [])]
+    stages = ["environment", "isolation", "build", "device"]
     # At quick HIP is asked only when torch has failed: a process a GPU takes seconds.
     if settings["accelerator"] == "rocm" and settings["level"] != "quick":
-        stages.insert(1, "hip")
+        stages.insert(2, "hip")
     if settings["accelerator"] != "cpu" or settings["level"] != "quick":
         stages.append("collectives")
     if settings["level"] == "full":

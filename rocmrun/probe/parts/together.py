@@ -45,14 +45,14 @@ def run_together(
 
     Args:
         children: One process a device, torch imported.
-        job: What every job says: accelerator, level, size, expect.
+        job: What every job says: accelerator, level, expect; and the most bytes to send, or None.
         timeout: Seconds for all of it.
         backend: "nccl" or "gloo".
         boards: The devices' names, where they are known.
     """
     world = len(children)
     names = collective_names(job["level"])
-    elements = message_elements(job["accelerator"], job["level"], world, job["size"] ** 2)
+    elements = message_elements(job["accelerator"], job["level"], world, job["message_bytes"])
     shared = {
         **job,
         "stage": "collectives",
@@ -66,7 +66,7 @@ def run_together(
     outcomes = run_ranks(children, shared, timeout, logs)
     judge = Judge(outcomes, logs, backend)
     checks = [judge.collective(name) for name in names]
-    judge_bandwidth(checks[0], job, boards)
+    judge_bus_bandwidth(checks[0], job, boards)
     if judge.broken == "" and any(outcome.ended != "done" for outcome in outcomes):
         checks.append(judge.teardown())
     if backend == "nccl":
@@ -202,7 +202,7 @@ def slowest(name: str, checks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"sizes": sizes, "first_seconds": first, "bandwidth_source": BANDWIDTH_SOURCE}
 
 
-def judge_bandwidth(check: dict[str, Any], job: dict[str, Any], boards: list[str]) -> None:
+def judge_bus_bandwidth(check: dict[str, Any], job: dict[str, Any], boards: list[str]) -> None:
     """Call a slow all_reduce degraded where its bandwidth is known: eight whole GPUs of one model."""
     planned = job["expect"].get("gpus") or []
     whole = len(planned) == len(boards) == EXPECTED_FOR_GPUS and all(

@@ -118,6 +118,9 @@ class Tensor:
     def __truediv__(self, other: Any) -> "Tensor":
         return self._with(other, lambda a, b: a / b)
 
+    def __floordiv__(self, other: Any) -> "Tensor":
+        return self._with(other, lambda a, b: a // b)
+
     def __mod__(self, other: Any) -> "Tensor":
         return self._with(other, lambda a, b: a % b)
 
@@ -152,7 +155,10 @@ class Tensor:
 
     def to(self, what: str) -> "Tensor":
         if what == "cpu" or what.startswith("cuda"):
-            return Tensor(self.values, self.shape, self.dtype, what)
+            there = Tensor(self.values, self.shape, self.dtype, what)
+            if SCENE.get("fault") == "peer" and self.device != what != "cpu" != self.device:
+                there.values[0] += 1
+            return there
         return self._map(lambda value: value, what)
 
     def cpu(self) -> "Tensor":
@@ -274,7 +280,8 @@ cuda = SimpleNamespace(
     device_count=lambda: SCENE.get("count", len(visible())),
     get_arch_list=lambda: ["gfx90a", "gfx942"] if BUILD == "rocm" else [],
     get_device_properties=_properties,
-    synchronize=lambda: None,
+    synchronize=lambda *_: None,
+    can_device_access_peer=lambda _source, target: target != SCENE.get("unreachable"),
     max_memory_allocated=lambda: 4096,
     mem_get_info=lambda: (1 << 29, 1 << 30),
 )

@@ -30,7 +30,8 @@ def run_probe(
     **settings: Any,
 ) -> ProbeReport:
     """Run the probe over standard input, as in a container, on 8x8 matrices."""
-    given = {"v": 1, "accelerator": "rocm", "size": 8, "timeouts": TIMEOUTS, **settings}
+    small = {"size": 8, "message_bytes": 256, "timeouts": TIMEOUTS}
+    given = {"v": 1, "accelerator": "rocm", **small, **settings}
     return finished(
         list(command),
         json.dumps(given).encode() + b"\n" + SCRIPT.read_bytes(),
