@@ -119,14 +119,16 @@ def probe_output(
     accelerator: str = "cpu",
     level: str = "quick",
     devices: int = 1,
+    own: Iterable[str] = (),
 ) -> bytes:
-    """Return what a probe prints whose device checks, one a device, have *status*."""
+    """Return what a probe prints whose device checks, one a device, have *status*; *own* checks passed."""
     events: list[dict[str, Any]] = [
         {"event": "start", "level": level, "accelerator": accelerator, "stages": ["device"]},
         {"event": "check", "group": "build", "name": "torch", "status": "pass",
          "evidence": {"version": "2.13.0"}},
         *({"event": "check", "group": "device", "name": "matmul_fp32", "device": device, "status": status,
            "reason": reason, "seconds": 0.1} for device in range(devices)),
+        *({"event": "check", "group": "own", "name": name, "status": "pass"} for name in own),
         {"event": "end", "status": status, "reason": reason, "seconds": 1.5},
     ]  # fmt: skip
     return b"".join(json.dumps({"v": 1, **event}).encode() + b"\n" for event in events)

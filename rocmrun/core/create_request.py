@@ -23,6 +23,7 @@ def create_request(
     labels: Mapping[str, str] | None = None,
     keep_log: bool = False,
     probe_writes: bool = False,
+    secret_files: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the body of POST /containers/create for *plan*.
 
@@ -36,6 +37,7 @@ def create_request(
         labels: Run labels, added to the plan's.
         probe_writes: Leave the probe the binds that the workload writes to writable: one of the
             profile's own checks needs them.
+        secret_files: Target → file on this host of the plan's secrets; the workload alone gets them.
         keep_log: Keep the container's output with the engine, bounded by the plan's log size.
     """
     request: dict[str, Any] = {
@@ -55,6 +57,11 @@ def create_request(
         request["ExposedPorts"] = {
             f"{port.container_port}/{port.protocol}": {} for port in plan.ports
         }
+    if role == "workload":
+        request["HostConfig"]["Mounts"] += [
+            _mount(PlannedMount(target=target, source=source), role)
+            for target, source in sorted((secret_files or {}).items())
+        ]
     if command is not None:
         request["Entrypoint"], request["Cmd"] = list(command[:1]), list(command[1:])
     else:

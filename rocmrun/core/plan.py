@@ -90,6 +90,20 @@ class PlannedMount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class PlannedSecret:
+    """A file with a secret; its value never enters a plan.
+
+    Attributes:
+        target: Path inside.
+        source: Where the value is: "env:NAME" or "file:PATH".
+    """
+
+    target: str
+    name: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class PlannedTmpfs:
     """A tmpfs: nosuid and nodev always, noexec unless *executable*; owned by the container's user."""
 
@@ -274,6 +288,7 @@ class Plan:
     tty: bool = False
     health: PlannedHealth | None = None
     labels: tuple[tuple[str, str], ...] = field(default=())
+    secrets: tuple[PlannedSecret, ...] = ()
 
     @property
     def user(self) -> str:

@@ -18,6 +18,7 @@ from rocmrun.core.plan_devices import (
 )
 from rocmrun.core.plan_environment import note_image, plan_environment
 from rocmrun.core.plan_health import plan_health
+from rocmrun.core.plan_secrets import plan_secrets
 from rocmrun.core.plan_security import plan_security
 from rocmrun.core.plan_storage import plan_cache, plan_mounts, plan_tmpfs
 from rocmrun.core.policy import check_policy
@@ -65,6 +66,7 @@ def make_plan(request: PlanRequest) -> Plan:
         tmpfs=tmpfs,
         env=environment,
         env_from=_env_from(draft),
+        secrets=plan_secrets(draft),
         network=network,
         ports=ports,
         hostname=baseline.HOSTNAME if network == "none" else None,
@@ -100,7 +102,6 @@ def make_plan(request: PlanRequest) -> Plan:
         health=plan_health(draft),
         labels=_labels(request),
     )
-    _note_support(draft)
     image_workdir = request.image_facts.workdir if request.image_facts else ""
     check_policy(
         plan,
@@ -113,14 +114,6 @@ def make_plan(request: PlanRequest) -> Plan:
     return plan.with_changes(
         grants=tuple(sorted(draft.grants)), left_out=left_out(plan), notes=tuple(draft.notes)
     )
-
-
-def _note_support(draft: Draft) -> None:
-    """Say that nobody has looked: unknown does not block, and it is not silence either."""
-    if draft.request.profile.support.policy == "require":
-        draft.note(
-            'support = "require": this version does not consult AMD\'s support matrix, so the verdict is unknown'
-        )
 
 
 def _user(draft: Draft) -> tuple[int, int]:

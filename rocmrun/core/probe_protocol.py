@@ -1,9 +1,13 @@
 """What goes into the probe: how it is started, what it is told, what it should find."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from rocmrun.core.gpu_table import GpuTable, peaks_of
 from rocmrun.core.grants import CAPABILITIES
 from rocmrun.core.plan import Plan, canonical_json
+from rocmrun.core.plan_checks import sent_check
+from rocmrun.core.probe_grants import surroundings
 
 PROTOCOL_VERSION = 1
 
@@ -32,10 +36,17 @@ def bootstrap_command(python: str) -> tuple[str, ...]:
     return (python, "-s", "-c", BOOTSTRAP)
 
 
-def probe_input(plan: Plan, source: bytes, *, level: str | None = None) -> bytes:
+def probe_input(
+    plan: Plan,
+    source: bytes,
+    *,
+    level: str | None = None,
+    gpu_table: GpuTable | None = None,
+    check_files: Mapping[str, str] | None = None,
+) -> bytes:
     """Return the bytes for the probe's standard input: one line of settings, then its source.
 
-    The probe is told a little less time than *plan* gives it, so that it still reports what hangs.
+    *check_files* has the text of each file that a check of the profile's own names. The probe is told a little less time than *plan* gives it, so that it still reports what hangs.
     """
     seconds = plan.probe.timeout_seconds
     settings = {
@@ -44,13 +55,20 @@ def probe_input(plan: Plan, source: bytes, *, level: str | None = None) -> bytes
         "accelerator": plan.probe.accelerator,
         "runtime": plan.probe.runtime,
         "timeout_seconds": max(1.0, seconds - min(10.0, seconds / 10)),
-        "expect": expectation(plan),
+        "expect": expectation(plan, gpu_table),
+        "checks": [
+            sent_check(check, check_files or {})
+            for check in plan.probe.checks_at(level or plan.probe.level)
+        ],
     }
     return canonical_json(settings).encode() + b"\n" + source
 
 
-def expectation(plan: Plan) -> dict[str, Any]:
-    """Return what the probe must find inside a container made from *plan*; None is not judged."""
+def expectation(plan: Plan, gpu_table: GpuTable | None = None) -> dict[str, Any]:
+    """Return what the probe must find inside a container made from *plan*; None is not judged.
+
+    What a GPU can do at most is in *gpu_table*; without it speed is recorded and not judged.
+    """
     added = sum(1 << CAPABILITIES.index(name) for name in plan.cap_add)
     return {
         "uid": plan.uid,
@@ -63,6 +81,7 @@ def expectation(plan: Plan) -> dict[str, Any]:
         "seccomp_mode": None if plan.seccomp == "unconfined" else _SECCOMP_FILTER,
         "read_only_root": plan.read_only_root,
         "shm_size_bytes": None if plan.ipc == "host" else plan.shm_size_bytes,
+        **surroundings(plan),
         "devices": [
             device.path
             for device in plan.devices
@@ -78,6 +97,9 @@ def expectation(plan: Plan) -> dict[str, Any]:
                 "pci_address": gpu.pci_address,
                 "unique_id": gpu.unique_id,
                 "partition": gpu.partition,
+                "xgmi_peers": None if gpu.xgmi_peers is None else list(gpu.xgmi_peers),
+                "apu": gpu.apu,
+                "peaks": None if gpu_table is None else peaks_of(gpu, gpu_table),
             }
             for gpu in plan.gpus
         ],

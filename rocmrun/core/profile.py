@@ -20,6 +20,8 @@ from rocmrun.core.profile_fields import (
     Restart,
     Scalar,
     Seconds,
+    SecretName,
+    SecretSource,
     SelectorText,
     Text,
     User,
@@ -111,6 +113,9 @@ class Support(Table):
 
     policy: Literal["require", "warn", "ignore"] = Field(
         "warn", description="What to do when AMD does not list this GPU, driver and ROCm together."
+    )
+    unknown: Literal["allow", "block"] = Field(
+        "allow", description="Whether to start where AMD's matrix says nothing."
     )
 
 
@@ -208,6 +213,40 @@ class Device(Table):
     permissions: Literal["r", "rw", "rwm"] = Field("rw", description="Read, write, mknod.")
 
 
+class Secret(Table):
+    """A file that the container's user alone can read; its value is in no plan, log, label or record."""
+
+    name: SecretName = Field(description="Its name; the plan shows it as secret:NAME.")
+    source: SecretSource = Field(
+        description="Where the value is when the container starts: env:NAME of the caller, or file:PATH (~ and paths relative to the profile's file are allowed)."
+    )
+    target: AbsolutePath | None = Field(
+        None, description="Path inside. Absent: /run/secrets/NAME."
+    )
+
+    @property
+    def path(self) -> str:
+        """Where it is inside."""
+        return self.target or f"/run/secrets/{self.name}"
+
+
+class Fetch(Table):
+    """What `rocmrun fetch` does: the same image once, with a network, without GPUs, where only this mount is writable."""
+
+    target: AbsolutePath | None = Field(
+        None,
+        description="Where downloads go: the target of a mount, or a path below one. Absent: the profile's only mount.",
+    )
+    command: tuple[Text, ...] | None = Field(
+        None,
+        description='Downloader, called as in `hf download REPO --local-dir DIR --revision R --include P --exclude P`. Absent: the image\'s Python with huggingface_hub. Others: ["hf", "download"], ["huggingface-cli", "download"].',
+    )
+    env_from: tuple[EnvironmentName, ...] = Field(
+        ("HF_TOKEN",),
+        description="Variables that the download gets, and the workload does not; one that is not set is left out.",
+    )
+
+
 class Privilege(Table):
     """A right beyond the baseline."""
 
@@ -277,6 +316,8 @@ class Profile(Table):
     container: Container = Field(default_factory=Container, description=Container.__doc__)
     cache: Cache = Field(default_factory=Cache, description=Cache.__doc__)
     mounts: tuple[Mount, ...] = Field((), description=Mount.__doc__)
+    secrets: tuple[Secret, ...] = Field((), description=Secret.__doc__)
+    fetch: Fetch = Field(default_factory=Fetch, description=Fetch.__doc__)
     devices: tuple[Device, ...] = Field((), description=Device.__doc__)
     privileges: tuple[Privilege, ...] = Field((), description=Privilege.__doc__)
     debug: Debug = Field(default_factory=Debug, description=Debug.__doc__)

@@ -27,7 +27,7 @@ class Contradiction:
 def contradictions(profile: Profile) -> tuple[Contradiction, ...]:
     """Return all contradictions of *profile*."""
     checks = (_shared_memory, _network, _same_port, _nested_targets, _group_paths, _environment,
-              _gpu_selection, _same_grant, _volume_names, _signer, _own_checks, _hip_runtime, _models_in_memory, _health)  # fmt: skip
+              _gpu_selection, _same_grant, _same_secret, _fetch_target, _volume_names, _signer, _own_checks, _hip_runtime, _models_in_memory, _health)  # fmt: skip
     return tuple(found for check in checks for found in check(profile))
 
 
@@ -86,6 +86,10 @@ def _nested_targets(profile: Profile) -> Iterator[Contradiction]:
         (key_path(("container", "tmpfs", path)), PurePosixPath(path))
         for path in profile.container.tmpfs
     ]
+    targets += [
+        (f"secrets[{index}].name", PurePosixPath(secret.path))
+        for index, secret in enumerate(profile.secrets)
+    ]
     for (one_key, one), (other_key, other) in combinations(targets, 2):
         if one == other:
             yield Contradiction(
@@ -128,6 +132,20 @@ def _gpu_selection(profile: Profile) -> Iterator[Contradiction]:
     for word in ("all", "none"):
         if word in selectors and len(selectors) > 1:
             yield Contradiction(keys=("gpus.select",), text=f'"{word}" stands alone or not at all')
+
+
+def _same_secret(profile: Profile) -> Iterator[Contradiction]:
+    yield from _repeated("secrets[{}].name", (secret.name for secret in profile.secrets))
+
+
+def _fetch_target(profile: Profile) -> Iterator[Contradiction]:
+    target = profile.fetch.target
+    mounts = [PurePosixPath(mount.target) for mount in profile.mounts]
+    if target and not any(PurePosixPath(target).is_relative_to(mount) for mount in mounts):
+        yield Contradiction(
+            keys=("fetch.target", "mounts"),
+            text=f'"{target}" is no mount\'s target nor below one: what is downloaded there would be gone',
+        )
 
 
 def _same_grant(profile: Profile) -> Iterator[Contradiction]:

@@ -29,6 +29,12 @@ def _number(value: object) -> object:
     return value
 
 
+def _signed_number(value: object) -> object:
+    if isinstance(value, ParameterText) and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", value):
+        return float(value)
+    return value
+
+
 def _boolean(value: object) -> object:
     return (
         {"true": True, "false": False}.get(value, value)
@@ -45,6 +51,15 @@ def _checked(pattern: str, wanted: str) -> AfterValidator:
         return value
 
     return AfterValidator(check)
+
+
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        msg = f'"{value}" is no regular expression: {error}'
+        raise ValueError(msg) from error
+    return value
 
 
 def _group(value: object) -> str:
@@ -110,6 +125,19 @@ Seconds = Annotated[int, Field(strict=True, ge=0), BeforeValidator(_integer)]
 Processors = Annotated[
     float, Field(strict=True, gt=0, allow_inf_nan=False), BeforeValidator(_number)
 ]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False), BeforeValidator(_signed_number)]
+ExitCode = Annotated[int, Field(strict=True, ge=0, le=255), BeforeValidator(_integer)]
+Pattern = Annotated[
+    str,
+    AfterValidator(_pattern),
+    WithJsonSchema({"title": "regular expression", "type": "string", "format": "regex"}),
+]
+CheckName = Annotated[
+    str, _checked(r"[a-z][a-z0-9_]{0,63}", "a name of up to 64 characters in a-z, 0-9 and _")
+]
+MetricName = Annotated[
+    str, _checked(r"[^\s\0]{1,100}", "a name without blanks of up to 100 characters")
+]
 Boolean = Annotated[bool, Field(strict=True), BeforeValidator(_boolean)]
 Scalar = Annotated[
     str,
@@ -149,6 +177,21 @@ GrantText = Annotated[
             "title": "grant",
             "type": "string",
             "examples": ["ulimit:memlock=-1", "cap:SYS_PTRACE", "seccomp:+mempolicy"],
+        }
+    ),
+]
+SecretName = Annotated[
+    str,
+    _checked(r"[A-Za-z0-9_][A-Za-z0-9._-]*", "a file name in letters, digits, '.', '_' and '-'"),
+]
+SecretSource = Annotated[
+    str,
+    _checked(r"env:[^=\s\0]+|file:[^\0]+", '"env:NAME" or "file:PATH"'),
+    WithJsonSchema(
+        {
+            "title": "source of a secret",
+            "type": "string",
+            "examples": ["env:HF_TOKEN", "file:~/.config/hub-token"],
         }
     ),
 ]

@@ -27,6 +27,7 @@ _EXPECTED = {
 _BOUNDS = {
     "greater_than_equal": "at least {ge}",
     "greater_than": "more than {gt:g}",
+    "less_than_equal": "at most {le}",
     "string_too_short": "at least {min_length} character",
 }
 

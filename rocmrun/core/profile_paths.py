@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rocmrun.core.grants import parse_grant
-from rocmrun.core.profile import Image, Mount, Privilege, Profile
+from rocmrun.core.profile import Image, Mount, Privilege, Probe, Profile, Secret
 from rocmrun.core.profile_merge import MergedProfile
 from rocmrun.core.profile_parse import Mistake, invalid
 from rocmrun.core.toml import KeyPath, key_path
 
 _SECCOMP = "seccomp:"
+_FILE = "file:"
 _KEY = ("image", "verify", "key")
 
 
@@ -69,7 +70,7 @@ def with_absolute_paths(
     directory: str,
     home: str | None,
 ) -> Profile:
-    """Return *profile* with the sources of its binds, its seccomp files and its signer's key absolute.
+    """Return *profile* with the sources of its binds, its seccomp files, its signer's key and its checks' files absolute.
 
     They start at the file that wrote them, but at *directory* where --set gave them: that path is
     the caller's, and relative to where the caller stands.
@@ -81,7 +82,9 @@ def with_absolute_paths(
     changes: dict[str, Any] = {
         "image": paths.image(profile.image),
         "mounts": tuple(paths.mounts(profile.mounts)),
+        "secrets": tuple(paths.secrets(profile.secrets)),
         "privileges": tuple(paths.privileges(profile.privileges)),
+        "probe": paths.probe(profile.probe),
         "debug": profile.debug.model_copy(
             update={"privileges": tuple(paths.grants(profile.debug.privileges))}
         ),
@@ -119,10 +122,29 @@ class _Paths:
             source = self.absolute(mount.source, ("mounts", index, "source"))
             yield mount.model_copy(update={"source": source})
 
+    def secrets(self, secrets: tuple[Secret, ...]) -> Iterator[Secret]:
+        for index, secret in enumerate(secrets):
+            source = secret.source
+            if source.startswith(_FILE):
+                place = ("secrets", index, "source")
+                source = _FILE + self.absolute(source.removeprefix(_FILE), place)
+            yield secret.model_copy(update={"source": source})
+
     def privileges(self, privileges: tuple[Privilege, ...]) -> Iterator[Privilege]:
         for index, privilege in enumerate(privileges):
             grant = self._grant(privilege.grant, ("privileges", index, "grant"))
             yield privilege.model_copy(update={"grant": grant})
+
+    def probe(self, probe: Probe) -> Probe:
+        checks = [
+            check.model_copy(
+                update={"file": self.absolute(check.file, ("probe", "checks", index, "file"))}
+            )
+            if check.file
+            else check
+            for index, check in enumerate(probe.checks)
+        ]
+        return probe.model_copy(update={"checks": tuple(checks)}) if checks else probe
 
     def grants(self, grants: tuple[str, ...]) -> Iterator[str]:
         for index, grant in enumerate(grants):
@@ -138,7 +160,7 @@ class _Paths:
         written: Any = self.merged.data
         for part in place:
             written = written[part]
-        start = written.removeprefix(_SECCOMP)
+        start = written.removeprefix(_SECCOMP).removeprefix(_FILE)
         by_caller = any(start.startswith(f"${{{name}}}") for name in self.settings)
         key = key_path(place)
         file_directory = posixpath.dirname(self.merged.path_of(key))

@@ -19,6 +19,9 @@ def _why_not(report: ProbeReport, plan: Plan, level: str) -> str:
         return f"the report is about {report.accelerator or 'nothing'}, {plan.probe.accelerator} was asked for"
     if report.runtime != plan.probe.runtime:
         return f"the report is of runtime {report.runtime}, {plan.probe.runtime} was asked for"
+    told = {check.name for check in report.checks if check.group == "own"}
+    if untold := [check.name for check in plan.probe.checks_at(level) if check.name not in told]:
+        return f"the report has no result of the profile's check {untold[0]}"
     proved = {
         check.device
         for check in report.checks

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from rocmrun.core.report import ProbeCheck
+from rocmrun.core.report import ProbeEvent
 from rocmrun.core.run import PullEvent
 
 OnPull = Callable[[], AbstractContextManager[Callable[[PullEvent], object]]]
+OnProbe = Callable[[], AbstractContextManager[Callable[[ProbeEvent], object]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +21,8 @@ class Voice:
         warn: Warnings.
         result: A line of result, for stdout.
         on_pull: Opened when a pull begins and closed when it ends; gives what takes its events.
-        on_check: Takes each check of a probe as it comes.
+        on_probe: Opened when a probe begins and closed when it ends; gives what takes its checks, and
+            what it says of those under way.
     """
 
     say: Callable[[str], None]
@@ -28,4 +30,4 @@ class Voice:
     warn: Callable[[str], None]
     result: Callable[[str], None]
     on_pull: OnPull
-    on_check: Callable[[ProbeCheck], None]
+    on_probe: OnProbe

@@ -27,6 +27,7 @@ from rocmrun.usecases.proofs import earlier_proof, keep_proof
 from rocmrun.usecases.proving import Proof, prove
 from rocmrun.usecases.run import LaunchRequest, Run
 from rocmrun.usecases.run_report import check_report_path, now, refusal_reported
+from rocmrun.usecases.support import support_warnings
 
 KILLED = 137
 LEVELS = ("quick", "standard", "full")  # each proves what the one before does, and more
@@ -129,6 +130,8 @@ def announce(prepared: Prepared, voice: Voice) -> None:
     else:
         known = how_known(prepared.pin, prepared.image)
         voice.say(f"image {image.ref} @ {image.digest or image.image_id}{known}")
+    for warning in support_warnings(prepared.support, prepared.loaded):
+        voice.warn(warning)
     if signature := prepared.signature:
         voice.say(f"signature verified {signature.verified_at}: {signature.signer}")
     for note in prepared.plan.notes:

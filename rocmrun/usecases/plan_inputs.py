@@ -7,6 +7,8 @@ from rocmrun.core.cdi import CdiDevice, parse_cdi
 from rocmrun.core.grants import ParsedGrant, parse_grant
 from rocmrun.core.host import EngineFacts, HostFacts, PathFacts, VolumeFacts
 from rocmrun.core.loaded_profile import LoadedProfile
+from rocmrun.core.plan_checks import LONGEST_FILE_BYTES
+from rocmrun.core.profile_parse import Mistake, invalid
 from rocmrun.core.seccomp import compact_seccomp
 from rocmrun.errors import ProfileInvalid
 from rocmrun.system.cdi import read_cdi_files
@@ -58,6 +60,40 @@ def seccomp_files(loaded: LoadedProfile, *, debug: bool) -> Mapping[str, str]:
     grants = _grants(loaded, debug=debug)
     names = {grant.value for grant in grants if grant.is_seccomp_file}
     return {name: _seccomp_text(name) for name in sorted(names)}
+
+
+def check_files(loaded: LoadedProfile) -> Mapping[str, str]:
+    """Read every Python file that a check of the profile's own names.
+
+    Raises:
+        ProfileInvalid: with every one that is missing, too large or no text.
+    """
+    texts: dict[str, str] = {}
+    mistakes = []
+    for index, check in enumerate(loaded.profile.probe.checks):
+        if not check.file:
+            continue
+        try:
+            texts[check.file] = _check_text(check.file)
+        except ProfileInvalid as error:
+            mistakes.append(Mistake(key=f"probe.checks[{index}].file", text=error.message))
+    if mistakes:
+        raise invalid(tuple(mistakes), name=loaded.name, file_of=loaded.source)
+    return texts
+
+
+def _check_text(name: str) -> str:
+    text = read_text(Path(name), ProfileInvalid)
+    if text is None:
+        msg = f"{name} does not exist"
+        raise ProfileInvalid(msg)
+    if len(text.encode()) > LONGEST_FILE_BYTES:
+        msg = f"{name} is larger than {LONGEST_FILE_BYTES >> 20} MiB"
+        raise ProfileInvalid(msg)
+    if not text.strip():
+        msg = f"{name} is empty"
+        raise ProfileInvalid(msg)
+    return text
 
 
 def _grants(loaded: LoadedProfile, *, debug: bool) -> list[ParsedGrant]:

@@ -20,6 +20,7 @@ from rocmrun.core.planner import make_plan
 from rocmrun.core.probe_image import check_volumes
 from rocmrun.core.reference import parse_reference
 from rocmrun.core.signature import VerifiedSignature
+from rocmrun.core.support import SupportReport
 from rocmrun.core.voice import OnPull
 from rocmrun.errors import EngineUnsuitable, LockMissing, ProfileInvalid
 from rocmrun.system.caller import read_caller
@@ -50,6 +51,7 @@ from rocmrun.usecases.signatures import (
     signature_of,
     verify_signature,
 )
+from rocmrun.usecases.support import refuse_unsupported, support_of
 
 # What a path here says of a path of the same name on another machine: nothing.
 UNKNOWABLE = frozenset({"missing", "denied", "loop"})
@@ -95,6 +97,7 @@ class Prepared:
         lock_path: The lock file that said it.
         claims: What the image says it holds.
         access: Who may open what inside.
+        support: What AMD's support matrix says; None without AMD GPUs.
         engine_notes: Those of the plan's notes that are about the engine, and are warnings.
         signature: What was verified of the image, where the profile asks for it.
         paths: Mount sources as they were when the plan was made.
@@ -113,6 +116,7 @@ class Prepared:
     image: ImageFacts | None
     claims: LockedFacts | None
     access: AccessForecast
+    support: SupportReport | None = None
     engine_notes: tuple[str, ...] = ()
     signature: VerifiedSignature | None = None
     paths: Mapping[str, PathFacts] = field(default_factory=dict)
@@ -202,8 +206,7 @@ def prepare(
         debug=ask.debug,
     )
     if fetch and engine and (pin is None or find_image(engine, pin) is None):
-        # What this host lacks is said before many gigabytes are fetched for nothing.
-        make_plan(asked)
+        _refuse_early(asked, loaded, pin)
     image, planned = _image(ask, loaded, pin, engine, fetch=fetch, on_pull=on_pull)
     probed_in = (
         probe_image.have(engine, fetch=fetch and prove, pull=ask.pull, on_pull=on_pull)
@@ -226,8 +229,10 @@ def prepare(
     # For a saved host the sources here are another machine's: they say nothing.
     paths = {} if ask.host else request.paths
     access = forecast_access(plan, host, facts, paths, caller_uid=request.caller.uid)
+    support = support_of(plan, host, request.claims, image)
     if fetch:
         access.refuse()
+        refuse_unsupported(support, loaded)
     later = () if fetch else signature_notes(loaded)
     return Prepared(
         loaded=loaded,
@@ -240,12 +245,20 @@ def prepare(
         image=image,
         claims=request.claims,
         access=access,
+        support=support,
         engine_notes=notes,
         signature=signature,
         paths=sources,
         volumes=volumes,
         check_files=request.check_files,
     )
+
+
+def _refuse_early(asked: PlanRequest, loaded: LoadedProfile, pin: PinnedImage | None) -> None:
+    """Say what this host lacks before many gigabytes are fetched for nothing."""
+    plan = make_plan(asked)
+    recorded = image_claims(None, pin.facts if pin else None, asked.image.ref)
+    refuse_unsupported(support_of(plan, asked.host, recorded, None), loaded)
 
 
 def _named(loaded: LoadedProfile, pin: PinnedImage | None) -> PlannedImage:

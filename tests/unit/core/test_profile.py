@@ -201,6 +201,7 @@ def test_a_child_needs_no_key_that_its_parent_may_have() -> None:
 
     assert required == {
         "Mount": ["source", "target"],
+        "OwnCheck": ["name"],
         "Device": ["path", "reason"],
         "Privilege": ["grant", "reason"],
         "Parameter": ["help"],

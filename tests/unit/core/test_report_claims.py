@@ -46,3 +46,19 @@ def test_a_failure_stays_what_it_is() -> None:
     found = report(status="fail", reason="GPU 0 is wrong")
 
     assert believed(found, plan(host=host(2)), "quick") == found
+
+
+def test_a_check_of_the_profile_without_a_result_is_no_proof() -> None:
+    """Nobody may leave out the one check that matters; at a level that has it not, nothing is missed."""
+    job = plan({"probe": {"checks": [{"name": "ours", "command": ["true"]}]}}, host=host(2))
+    told = ProbeCheck(group="own", name="ours", status="pass")
+    whole = report(0, 1, level="standard")
+
+    assert believed(report(0, 1), job, "quick").status == "pass"
+    assert believed(whole, job, "standard").reason == (
+        "the report has no result of the profile's check ours"
+    )
+    assert (
+        believed(whole.model_copy(update={"checks": (*whole.checks, told)}), job, "standard").status
+        == "pass"
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rocmrun.core.lock import Lock, PinnedImage
-from rocmrun.core.report import ProbeCheck
+from rocmrun.core.report import Doing, ProbeCheck, ProbeEvent
 from rocmrun.core.run import PullEvent
 from rocmrun.core.voice import Voice
 from rocmrun.system.profile_search import default_search
@@ -38,6 +38,7 @@ class Heard:
     results: list[str] = field(default_factory=list)
     pulls: list[PullEvent] = field(default_factory=list)
     checks: list[ProbeCheck] = field(default_factory=list)
+    doings: list[Doing] = field(default_factory=list)
 
     @property
     def voice(self) -> Voice:
@@ -48,8 +49,14 @@ class Heard:
             warn=self.warnings.append,
             result=self.results.append,
             on_pull=lambda: nullcontext(self.pulls.append),
-            on_check=self.checks.append,
+            on_probe=lambda: nullcontext(self._probe_event),
         )
+
+    def _probe_event(self, event: ProbeEvent) -> None:
+        if isinstance(event, ProbeCheck):
+            self.checks.append(event)
+        else:
+            self.doings.append(event)
 
     @property
     def words(self) -> str:
