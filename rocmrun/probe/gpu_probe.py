@@ -38,19 +38,23 @@ import selectors
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
 import traceback
+import warnings
 from array import array
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from operator import mul
 from pathlib import Path
-from typing import Any, Callable, Iterable, Mapping, NamedTuple
+from statistics import median
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 
 # --- own_settings: What the checks of a profile's own ask for, completed and checked ---
@@ -123,6 +127,8 @@ RUNTIMES = ("torch", "hip")
 # Seconds that one stage of one child may take. A cold import of torch from a slow disk takes minutes.
 TIMEOUTS = {
     "environment": 30,
+    "isolation": 30,
+    "tools": 300,
     "import": 240,
     "build": 60,
     "device": 120,
@@ -157,6 +163,7 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
         "runtime": "torch",
         "timeout_seconds": 600,
         "size": None,
+        "message_bytes": None,  # no collective sends more
         "timeouts": {},
         "expect": {},
         "checks": [],
@@ -191,11 +198,11 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
 def stages_of(settings: dict[str, Any]) -> list[str]:
     """Return the stages that a level runs: what it does not name, it does not prove."""
     if settings["runtime"] == "hip":
-        return ["environment", "hip", *(["own"] if settings["checks"] else [])]
-    stages = ["environment", "build", "device"]
+        return ["environment", "isolation", "hip", *(["own"] if settings["checks"] else [])]
+    stages = ["environment", "isolation", "build", "device"]
     # At quick HIP is asked only when torch has failed: a process a GPU takes seconds.
     if settings["accelerator"] == "rocm" and settings["level"] != "quick":
-        stages.insert(1, "hip")
+        stages.insert(2, "hip")
     if settings["accelerator"] != "cpu" or settings["level"] != "quick":
         stages.append("collectives")
     if settings["level"] == "full":
@@ -294,11 +301,14 @@ class Events:
             self.ended = True
             status = "degraded" if self.counts["degraded"] else "pass"
             if reason or self.counts["fail"]:
-                status, reason = "fail", reason or self.diagnosis
+                status = "fail"
             elif not self._proven:
                 status, reason = "fail", "no device was exercised"
             seconds = round(time.monotonic() - self._begin, 3)
-            self.emit("end", status=status, counts=self.counts, seconds=seconds, reason=reason)
+            told = {"diagnosis": self.diagnosis} if self.diagnosis and status == "fail" else {}
+            self.emit(
+                "end", status=status, counts=self.counts, seconds=seconds, reason=reason, **told
+            )
         say(f"{status}: {self.counts}" + (f": {reason}" if reason else ""))
         return status
 
@@ -811,6 +821,49 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+# --- offers: What this version of torch offers: old ones lack some of what is tried ---
+
+def offered(torch: Any, path: str) -> Any:
+    """Return what "nn.functional.conv2d" names in torch; None where it has no such thing."""
+    value = torch
+    for name in path.split("."):
+        value = getattr(value, name, None)
+    return value
+
+
+def lacks(check: Check, torch: Any, *paths: str) -> bool:
+    """Whether torch has not all of *paths*, which then is why the check is skipped."""
+    missing = [path for path in paths if offered(torch, path) is None]
+    if missing:
+        check.skip(f"this torch has no {missing[0]}")
+    return bool(missing)
+
+
+def answer(check: Check, torch: Any, path: str) -> Any:
+    """Return what a function of torch answers; None where it cannot, and what it said is kept."""
+    function = offered(torch, path)
+    try:
+        return None if function is None else function()
+    except Exception as error:
+        check.evidence.setdefault("unanswered", {})[path] = described(error)
+        return None
+
+
+def refusal(error: Exception) -> str:
+    """Return why torch does not offer something here; "" where *error* is a fault and no refusal."""
+    text = described(error)
+    said = (
+        "only supported",
+        "not supported",
+        "not implemented",
+        "No available kernel",
+        "No viable backend",
+    )
+    # A library that fails says CUBLAS_STATUS_NOT_SUPPORTED or HIPBLAS_STATUS_NOT_SUPPORTED: in capitals.
+    refused = isinstance(error, NotImplementedError) or any(words in text for words in said)
+    return text if refused else ""
+
+
 # --- targets: Which code runs on which GPU: ROCm's targets, their generic forms, families and overrides ---
 
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
@@ -950,24 +1003,15 @@ def stage_build(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) 
 def check_libraries(check: Check, torch: Any, accelerator: str) -> None:
     """Record the versions of what torch computes and communicates with; None is not told."""
     rocm = accelerator == "rocm"
-    dnn = asked(check, lambda: torch.backends.cudnn.version())
+    dnn = answer(check, torch, "backends.cudnn.version")
     check.evidence["miopen" if rocm else "cudnn"] = (
         # torch/csrc/cuda/shared/cudnn.cpp: MIOpen's is major * 1000000 + minor * 1000 + patch.
         f"{dnn // 1000000}.{dnn // 1000 % 1000}.{dnn % 1000}" if rocm and dnn else dnn
     )
-    ccl = asked(check, lambda: torch.cuda.nccl.version())
+    ccl = answer(check, torch, "cuda.nccl.version")
     check.evidence["rccl" if rocm else "nccl"] = (
         ".".join(str(part) for part in ccl) if isinstance(ccl, (tuple, list)) else ccl
     )
-
-
-def asked(check: Check, question: Callable[[], Any]) -> Any:
-    """Return an answer of torch, None where it has none; what it said is kept."""
-    try:
-        return question()
-    except Exception as error:
-        check.evidence.setdefault("unanswered", []).append(described(error))
-        return None
 
 
 def check_override(check: Check, torch: Any, planned: list[dict[str, Any]]) -> None:
@@ -1054,24 +1098,12 @@ def check_device_count(check: Check, torch: Any, planned: int | None) -> None:
         raise CheckFailed(msg)
 
 
-# --- arithmetic: Matrix products against a float64 reference ---
+# --- arithmetic: What computed results are compared with, and by how much they may differ ---
 
-# Every kernel computes its result in tiles of 64 rows or more, so one row in 64 touches them all.
-SAMPLE_EVERY = 64
-SAMPLED_ABOVE = 1024  # rows; up to here the reference costs next to nothing
-# format: (unit roundoff of the accumulator, epsilon of the stored result). All of torch's kernels
-# sum half formats in fp32 once reduced-precision reductions are off.
-FORMATS = {
-    "fp32": (2.0**-24, 2.0**-23),
-    "fp16": (2.0**-24, 2.0**-10),
-    "bf16": (2.0**-24, 2.0**-7),
-}
-
-TORCH_TYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 CONFIDENCE = 4.0
-BOUND_SOURCE = (
-    "4*sqrt(K)*u*(|A||B|) + eps*|C|: Higham and Mary, A New Approach to Probabilistic Rounding "
-    "Error Analysis, SIAM J. Sci. Comput. 41 (2019), plus the rounding of the stored result"
+SUM_SOURCE = (
+    "Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, "
+    "SIAM J. Sci. Comput. 41 (2019)"
 )
 
 
@@ -1081,93 +1113,44 @@ def synchronize(torch: Any, device: str) -> None:
         torch.cuda.synchronize()
 
 
-def rate(amount: float, seconds: float) -> float:
-    """Return thousands of millions a second."""
-    return round(amount / max(seconds, 1e-9) / 1e9, 3)
+def rate(amount: float, seconds: float, unit: float = 1e9) -> float:
+    """Return how many times *unit* a second; thousands of millions unless said."""
+    return round(amount / max(seconds, 1e-9) / unit, 4)
 
 
-def check_matmul(reporter: Reporter, torch: Any, device: str, name: str, size: int) -> None:
-    """Multiply two matrices: against a float64 reference, for speed, and once more for equality.
-
-    With K the inner dimension, u the unit roundoff of the accumulator and eps the epsilon of the
-    stored format, each element must satisfy
-
-        |computed - exact| <= 4 * sqrt(K) * u * (|A| |B|) + eps * |exact|
-
-    The first term is Higham and Mary's bound for a sum of K products in any order, whose rounding
-    errors are independent with mean zero; 4 standard deviations of a worst case leave a factor of
-    hundreds over what is seen, and still tell fp32 from TF32 at these sizes. The second is the
-    rounding of the result, by nearest or by truncation. The entries are at least 1/4 in magnitude:
-    matrix units that flush subnormal numbers change nothing.
-    """
-    dtype = getattr(torch, TORCH_TYPES[name])
-    product = None
-    with reporter.check("device", f"matmul_{name}") as check:
-        left, right = (matrix(torch, size, seed).to(dtype) for seed in (1, 2))
-        there_left, there_right = left.to(device), right.to(device)
-        product = there_left @ there_right
-        synchronize(torch, device)
-        check.evidence["size"] = size
-        finite = int(torch.isfinite(product).sum().item())
-        if finite != size * size:
-            msg = f"{size * size - finite} of {size * size} results are not finite"
-            raise CheckFailed(msg)
-        compare_rows(check, torch, left, right, product, name)
-        check.evidence["gflops"] = speed(torch, there_left, there_right, device)
-    if product is None or check.status == "fail":
-        return
-    with reporter.check("device", f"repeat_{name}") as check:
-        synchronize(torch, device)
-        bits = torch.int32 if name == "fp32" else torch.int16
-        changed = int((product.view(bits) != (there_left @ there_right).view(bits)).sum().item())
-        check.evidence.update(size=size, changed=changed)
-        if changed:
-            msg = f"{changed} of {size * size} results differ between two runs on the same input"
-            raise CheckFailed(msg)
+def growth_of(inner: int, unit: float) -> float:
+    """Return what of (|A||B|) a sum of *inner* products, rounded with *unit*, may be off by."""
+    return CONFIDENCE * math.sqrt(inner) * unit
 
 
-def matrix(torch: Any, size: int, seed: int) -> Any:
-    """Return a square fp32 matrix with entries in +-[0.25, 1), the same on every machine."""
-    generator = torch.Generator()
-    generator.manual_seed(seed)
-    uniform = torch.rand(size, size, generator=generator) * 1.5 - 0.75
-    return uniform + uniform.sign() * 0.25
-
-
-def compare_rows(check: Check, torch: Any, left: Any, right: Any, product: Any, name: str) -> None:
-    """Compare a sample of whole rows, spread over all of them, with the float64 reference."""
-    size = left.shape[0]
-    step = SAMPLE_EVERY if size > SAMPLED_ABOVE else 1
-    # The odd remainder moves the sample within its tile from one tile to the next.
-    rows = torch.tensor(
-        [min(start + start // step * 7 % step, size - 1) for start in range(0, size, step)]
-    )
-    sample, other = left[rows].double(), right.double()
-    exact = sample @ other
-    unit, epsilon = FORMATS[name]
-    bound = (sample.abs() @ other.abs()) * (
-        CONFIDENCE * math.sqrt(size) * unit
-    ) + exact.abs() * epsilon
-    error = (product[rows.to(product.device)].cpu().double() - exact).abs()
+def compare(check: Check, computed: Any, exact: Any, bound: Any, source: str) -> None:
+    """Fail where what a device computed is further from the float64 *exact* than *bound*."""
+    count = math.prod(exact.shape)
+    error = (computed.cpu().double() - exact).abs()
     share = error / bound
-    wrong = int((share > 1.0).sum().item())
+    # Counted by what is within, so that a NaN is wrong.
+    wrong = count - int((share <= 1.0).sum().item())
     worst = float(share.max().item())
-    check.evidence.update(rows=len(rows), wrong=wrong, worst_share_of_bound=worst)
+    check.evidence.update(wrong=wrong, worst_share_of_bound=worst)
     check.evidence["largest_error"] = float(error.max().item())
-    check.threshold, check.threshold_source = 1.0, BOUND_SOURCE
+    check.threshold, check.threshold_source = 1.0, source
     if wrong:
-        msg = f"{wrong} of {len(rows) * size} results are wrong, the worst by {worst:.3g} times the error bound"
+        msg = (
+            f"{wrong} of {count} results are wrong, the worst by {worst:.3g} times the error bound"
+        )
         raise CheckFailed(msg)
 
 
-def speed(torch: Any, left: Any, right: Any, device: str) -> float:
-    """Return GFLOP/s over a few products: recorded, not judged."""
-    repeats = 1 if device == "cpu" else 5
-    begin = time.monotonic()
-    for _ in range(repeats):
-        torch.matmul(left, right)
-    synchronize(torch, device)
-    return rate(2 * left.shape[0] ** 3 * repeats, time.monotonic() - begin)
+def compare_bits(check: Check, torch: Any, first: Any, second: Any, name: str) -> None:
+    """Fail where two runs on the same input differ in a single bit."""
+    count = math.prod(first.shape)
+    bits = {"fp32": "int32", "fp64": "int64"}.get(name, "int16")
+    dtype = getattr(torch, bits)
+    changed = int((first.view(dtype) != second.view(dtype)).sum().item())
+    check.evidence.update(results=count, changed=changed)
+    if changed:
+        msg = f"{changed} of {count} results differ between two runs on the same input"
+        raise CheckFailed(msg)
 
 
 # --- collective_operations: The collectives: what goes in, what must come out, and how busy the links were ---
@@ -1281,9 +1264,9 @@ COLLECTIVES = (
 # did: one size shows that the ranks reach each other, more would only show how fast.
 MESSAGE_BYTES = {
     "cpu": {
-        "quick": (4 << 20,),
-        "standard": (64 << 10, 4 << 20),
-        "full": (4096, 1 << 20, 16 << 20),
+        "quick": (64 << 10,),
+        "standard": (64 << 10, 1 << 20),
+        "full": (4096, 64 << 10, 1 << 20, 16 << 20),
     },
     "gpu": {
         "quick": (4 << 20,),
@@ -1300,10 +1283,10 @@ def collective_names(level: str) -> list[str]:
     return names[:1] if level == "quick" else names
 
 
-def message_elements(accelerator: str, level: str, world: int, most: int) -> list[int]:
-    """Return how many fp32 values each message has: a multiple of the ranks, no more than *most*."""
+def message_elements(accelerator: str, level: str, world: int, most_bytes: int | None) -> list[int]:
+    """Return how many fp32 values each message has: a multiple of the ranks."""
     sizes = MESSAGE_BYTES["cpu" if accelerator == "cpu" else "gpu"][level]
-    rounded = [max(1, min(size // 4, most) // world) * world for size in sizes]
+    rounded = [max(1, min(size, most_bytes or size) // 4 // world) * world for size in sizes]
     return list(dict.fromkeys(rounded))
 
 
@@ -1538,6 +1521,244 @@ def time_of(torch: Any, run: Any, device: str, repeats: int) -> float:
     return (time.monotonic() - begin) / repeats
 
 
+# --- kernels: What models are made of beside products: a convolution, reductions, attention, each against float64 ---
+
+UNIT = 2.0**-24  # of fp32, in which all of these add up
+EPSILON = {"float32": 2.0**-23, "float16": 2.0**-10}
+# images, channels in, channels out, rows and columns; 3x3 kernels
+CONVOLUTIONS = {"cpu": (2, 16, 16, 28), "gpu": (8, 64, 64, 56)}
+REDUCTIONS = {"cpu": (256, 1024), "gpu": (2048, 4096)}
+# batch, heads, tokens, width of a head
+ATTENTIONS = {"cpu": (1, 4, 128, 64), "gpu": (2, 8, 512, 64)}
+BACKENDS = ("MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION")
+CONVOLUTION_SOURCE = (
+    f"4*sqrt(K)*u*(|w|*|x|) + eps*|y| with K products a sum: {SUM_SOURCE}; what that leaves over "
+    "what is seen also covers the transforms of Winograd's algorithm"
+)
+REDUCTION_SOURCE = f"4*sqrt(K)*u*sum|x| + eps*|sum|: {SUM_SOURCE}"
+ATTENTION_SOURCE = (
+    "(2*d + 3*eps + 4*sqrt(L)*u)*(P|V|) + eps*|O|, d the largest error of a score, "
+    f"4*sqrt(D)*u*(|Q||K|)/sqrt(D) + 3*eps*|S|, doubled by the softmax: {SUM_SOURCE}, and the "
+    "roundings to the format that a kernel may make of scores, weights and results"
+)
+
+
+def kind_of(device: str) -> str:
+    """Return which of the sizes a device gets."""
+    return "cpu" if device == "cpu" else "gpu"
+
+
+def uniform(torch: Any, seed: int, *shape: int) -> Any:
+    """Return fp32 numbers in +-1, the same on every machine."""
+    generator = torch.Generator()
+    generator.manual_seed(seed)
+    return torch.rand(*shape, generator=generator) * 2 - 1
+
+
+def check_convolution(reporter: Reporter, torch: Any, device: str) -> None:
+    """Convolve in fp32, and once more: torch promises equal bits in its deterministic mode."""
+    images, width, out, side = CONVOLUTIONS[kind_of(device)]
+    first = second = None
+    with reporter.check("device", "convolution") as check:
+        if lacks(check, torch, "nn.functional.conv2d"):
+            return
+        # A search for MIOpen's fastest kernel compiles many of them and takes minutes.
+        os.environ.setdefault("MIOPEN_FIND_MODE", "FAST")
+        inputs = uniform(torch, 3, images, width, side, side)
+        weights = uniform(torch, 4, out, width, 3, 3)
+        convolve = torch.nn.functional.conv2d
+        there, there_weights = inputs.to(device), weights.to(device)
+        begin = time.monotonic()
+        first = convolve(there, there_weights, padding=1)
+        synchronize(torch, device)
+        middle = time.monotonic()
+        second = convolve(there, there_weights, padding=1)
+        synchronize(torch, device)
+        check.evidence.update(
+            first_seconds=round(middle - begin, 4),
+            second_seconds=round(time.monotonic() - middle, 4),
+            input=list(inputs.shape),
+            weights=list(weights.shape),
+        )
+        exact = convolve(inputs.double(), weights.double(), padding=1)
+        terms = convolve(inputs.double().abs(), weights.double().abs(), padding=1)
+        bound = terms * growth_of(width * 9, UNIT) + exact.abs() * EPSILON["float32"]
+        stays(check, first, device)
+        compare(check, first, exact, bound, CONVOLUTION_SOURCE)
+    if first is None or second is None or check.status == "fail":
+        return
+    with reporter.check("device", "repeat_convolution") as check:
+        compare_bits(check, torch, first, second, "fp32")
+
+
+def check_reduction(reporter: Reporter, torch: Any, device: str) -> None:
+    """Add up rows, columns and everything, and find the largest of each row."""
+    rows, columns = REDUCTIONS[kind_of(device)]
+    with reporter.check("device", "reduction") as check:
+        if lacks(check, torch, "amax", "sum", "cat"):
+            return
+        values = uniform(torch, 5, rows, columns)
+        there, exact = values.to(device), values.double()
+        check.evidence["shape"] = [rows, columns]
+        largest = torch.amax(there, dim=1)
+        stays(check, largest, device)
+        wrong = int((largest.cpu() != torch.amax(values, dim=1)).sum().item())
+        if wrong:
+            msg = f"{wrong} of {rows} rows have another largest value"
+            raise CheckFailed(msg)
+        sums, exacts, bounds = [], [], []
+        for dims, terms in (((1,), columns), ((0,), rows), ((0, 1), rows * columns)):
+            sums.append(torch.sum(there, dim=dims).reshape(-1))
+            exacts.append(torch.sum(exact, dim=dims).reshape(-1))
+            bounds.append(torch.sum(exact.abs(), dim=dims).reshape(-1) * growth_of(terms, UNIT))
+        whole = torch.cat(exacts)
+        bound = torch.cat(bounds) + whole.abs() * EPSILON["float32"]
+        compare(check, torch.cat(sums), whole, bound, REDUCTION_SOURCE)
+
+
+def check_attention(reporter: Reporter, torch: Any, device: str) -> None:
+    """Attend causally with each of torch's backends that works here; torch promises no equal bits."""
+    batch, heads, tokens, width = ATTENTIONS[kind_of(device)]
+    kind = "float32" if device == "cpu" else "float16"
+    with reporter.check("device", "attention") as check:
+        if lacks(check, torch, "nn.functional.scaled_dot_product_attention"):
+            return
+        dtype = getattr(torch, kind)
+        # Rounded first, so that device and reference attend to the same numbers.
+        query, key, value = (
+            uniform(torch, seed, batch, heads, tokens, width).to(dtype) for seed in (6, 7, 8)
+        )
+        check.evidence.update(shape=[batch, heads, tokens, width], format=kind)
+        exact, bound = attention_reference(torch, query, key, value, EPSILON[kind])
+        there = [tensor.to(device) for tensor in (query, key, value)]
+        attend_and_compare(check, torch, device, there, exact, bound)
+        backends = attention_backends()
+        check.evidence["backends"] = sorted(backends)
+    if check.status == "fail":
+        return
+    for name, backend in backends.items():
+        with reporter.check("device", f"attention:{name}") as check:
+            only = importlib.import_module("torch.nn.attention").sdpa_kernel
+            try:
+                with only([backend]):
+                    attend_and_compare(check, torch, device, there, exact, bound)
+            except RuntimeError as error:
+                if not refusal(error):
+                    raise
+                check.skip(f"torch: {refusal(error)}")
+
+
+def attention_backends() -> dict[str, Any]:
+    """Return torch's ways to compute attention by name; none where it lets nobody choose."""
+    with contextlib.suppress(ImportError):
+        known = importlib.import_module("torch.nn.attention").SDPBackend
+        return {
+            name.partition("_")[0].lower(): getattr(known, name)
+            for name in BACKENDS
+            if hasattr(known, name)
+        }
+    return {}
+
+
+def attend_and_compare(
+    check: Check, torch: Any, device: str, there: list[Any], exact: Any, bound: Any
+) -> None:
+    """Attend on the device and compare; whether a second time gives equal bits is recorded only."""
+    attend = torch.nn.functional.scaled_dot_product_attention
+    first = attend(*there, is_causal=True)
+    second = attend(*there, is_causal=True)
+    synchronize(torch, device)
+    stays(check, first, device)
+    check.evidence["same_bits_twice"] = int((first != second).sum().item()) == 0
+    compare(check, first, exact, bound, ATTENTION_SOURCE)
+
+
+def attention_reference(
+    torch: Any, query: Any, key: Any, value: Any, epsilon: float
+) -> tuple[Any, Any]:
+    """Return causal attention in float64, and how far a kernel of the format may be off."""
+    query, key, value = query.double(), key.double(), value.double()
+    tokens, width = query.shape[-2], query.shape[-1]
+    scale = 1 / math.sqrt(width)
+    future = torch.ones(tokens, tokens, dtype=torch.bool).triu(1)
+    scores = ((query @ key.transpose(-1, -2)) * scale).masked_fill(future, -math.inf)
+    weights = torch.softmax(scores, dim=-1)
+    exact = weights @ value
+    terms = (query.abs() @ key.abs().transpose(-1, -2)) * scale
+    error = terms * growth_of(width, UNIT) + scores.masked_fill(future, 0.0).abs() * 3 * epsilon
+    worst = error.masked_fill(future, 0.0).amax(dim=-1, keepdim=True)
+    relative = 2 * worst + 3 * epsilon + growth_of(tokens, UNIT)
+    return exact, relative * (weights @ value.abs()) + exact.abs() * epsilon
+
+
+def stays(check: Check, result: Any, device: str) -> None:
+    """Fail where a result is not on the device that was to compute it."""
+    check.evidence["device"] = str(result.device)
+    if str(result.device) != device:
+        msg = f"the result is on {result.device}, not on {device}: it was computed elsewhere"
+        raise CheckFailed(msg)
+
+
+# --- compiled: A kernel that torch compiles here, where there is something to compile with ---
+
+COMPILE_SHAPE = {"cpu": (64, 256), "gpu": (1024, 1024)}
+COMPILERS = {"cpu": ("CXX", "g++", "clang++"), "gpu": ("CC", "gcc", "clang", "cc")}
+COMPILE_SOURCE = f"4*sqrt(K)*u*sum(|x||y|+|z|) + eps*|sum|: {SUM_SOURCE}"
+
+
+def check_compile(check: Check, torch: Any, device: str) -> None:
+    """Compile a product, a sum and a reduction into one kernel, and compare it with float64."""
+    kind = "cpu" if device == "cpu" else "gpu"
+    if lacks(check, torch, "compile", "sum"):
+        return
+    missing = missing_tool(check, kind)
+    if missing:
+        check.skip(missing)
+        return
+    # Workers would import this program again, which has no file that can be imported.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    without_openssl()
+    begin = time.monotonic()
+    compiled = torch.compile(lambda x, y, z: torch.sum(x * y + z, dim=1))
+    inputs = [uniform(torch, seed, *COMPILE_SHAPE[kind]) for seed in (9, 10, 11)]
+    result = compiled(*(tensor.to(device) for tensor in inputs))
+    synchronize(torch, device)
+    check.evidence["first_seconds"] = round(time.monotonic() - begin, 3)
+    left, right, added = (tensor.double() for tensor in inputs)
+    exact = torch.sum(left * right + added, dim=1)
+    terms = torch.sum((left * right).abs() + added.abs(), dim=1)
+    # Two roundings a term before it is added.
+    bound = terms * (growth_of(left.shape[1], UNIT) + 2 * UNIT) + exact.abs() * EPSILON["float32"]
+    stays(check, result, device)
+    compare(check, result, exact, bound, COMPILE_SOURCE)
+
+
+def missing_tool(check: Check, kind: str) -> str:
+    """Return what of a toolchain is not there, looked for before anything is compiled; "" is nothing."""
+    variable, *names = COMPILERS[kind]
+    given = os.environ.get(variable)
+    compiler = next(
+        filter(None, (shutil.which(name) for name in ([given] if given else names))), None
+    )
+    header = Path(sysconfig.get_paths()["include"]) / "Python.h"
+    triton = kind == "cpu" or importlib.util.find_spec("triton") is not None
+    check.evidence.update(compiler=compiler, python_header=header.exists())
+    if not triton:
+        return "there is no triton, which compiles kernels for GPUs"
+    if compiler is None:
+        return f"there is no compiler: {given or ', '.join(names)} not found on PATH"
+    return (
+        "" if header.exists() else f"there is no {header}: compiled kernels need Python's headers"
+    )
+
+
+def without_openssl() -> None:
+    """Keep inductor from precompiling headers, for which it runs the program openssl where there may be none."""
+    config: Any = importlib.import_module("torch._inductor.config")
+    if hasattr(config, "cpp_cache_precompile_headers") and shutil.which("openssl") is None:
+        config.cpp_cache_precompile_headers = False
+
+
 # --- hip_library: libamdhip64 and libhiprtc by ctypes, without torch: found, loaded, and every call's code given its name ---
 
 # The newest first. The plain name is a development link, or what a wheel of torch brings along.
@@ -1546,16 +1767,16 @@ ROCM_FOLDERS = ("opt/rocm*/lib", "opt/rocm*/core*/lib")
 # Packages whose wheels bring HIP: torch's own, and the ROCm SDK's, which newer builds of torch use.
 WHEELS = (("torch", "lib"), ("_rocm_sdk_core", "lib"))
 HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE = 1, 2, 3  # hipMemcpyKind
-NAME_BYTES = 256
-UUID_BYTES = 16
-PROPERTIES_BYTES = 1 << 16  # the struct has about 1.5 KiB; a newer one may grow
+HIP_NAME_BYTES = 256
+HIP_UUID_BYTES = 16
+HIP_PROPERTIES_BYTES = 1 << 16  # the struct has about 1.5 KiB; a newer one may grow
 ARCHITECTURE = re.compile(rb"gfx[0-9a-f]+(?:-[0-9a-z-]+)?(?::[a-z]+[+-])*(?=\0)")
 
 _C_INT, _SIZE, _POINTER, _TEXT = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p
 _UINT = ctypes.c_uint
 # Of include/hip/hip_runtime_api.h and include/hip/hiprtc.h in github.com/ROCm/HIP: only calls whose
 # arguments are the same in ROCm 5, 6 and 7. An argument without a type would be cut to 32 bits.
-ARGUMENTS: dict[str, tuple[Any, ...]] = {
+HIP_ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "hipRuntimeGetVersion": (_POINTER,),
     "hipDriverGetVersion": (_POINTER,),
     "hipGetDeviceCount": (_POINTER,),
@@ -1628,7 +1849,7 @@ def load_library(stem: str, *, torch_first: bool = False) -> ctypes.CDLL:
     """
     problems = []
     for name in library_names(stem, torch_first=torch_first):
-        library = tried(name)
+        library = loaded_or_why(name)
         if isinstance(library, ctypes.CDLL):
             return library
         problems += [library] if library else []
@@ -1636,7 +1857,7 @@ def load_library(stem: str, *, torch_first: bool = False) -> ctypes.CDLL:
     raise LibraryMissing(msg)
 
 
-def tried(name: str) -> ctypes.CDLL | str:
+def loaded_or_why(name: str) -> ctypes.CDLL | str:
     """Return a library, or what is wrong with it; "" where there is no such file.
 
     Of a plain name that no folder has the loader says so by that name (glibc in the first words, musl
@@ -1687,7 +1908,7 @@ class Api:
             msg = f"this library has no {name}"
             raise HipError(msg)
         function = getattr(self.library, name)
-        function.argtypes, function.restype = ARGUMENTS[name], _C_INT
+        function.argtypes, function.restype = HIP_ARGUMENTS[name], _C_INT
         return int(function(*arguments))
 
     def number(self, name: str, *arguments: Any) -> int:
@@ -1718,8 +1939,8 @@ class Hip(Api):
 
     def text(self, name: str, device: int) -> str:
         """Call a function that writes a text about a device."""
-        buffer = ctypes.create_string_buffer(NAME_BYTES)
-        self.call(name, buffer, NAME_BYTES, device)
+        buffer = ctypes.create_string_buffer(HIP_NAME_BYTES)
+        self.call(name, buffer, HIP_NAME_BYTES, device)
         return buffer.value.decode(errors="replace")
 
     def architecture(self, device: int) -> str | None:
@@ -1736,16 +1957,16 @@ class Hip(Api):
         name = next((name for name in names if self.has(name)), None)
         if name is None:
             return None
-        buffer = ctypes.create_string_buffer(PROPERTIES_BYTES)
+        buffer = ctypes.create_string_buffer(HIP_PROPERTIES_BYTES)
         self.call(name, buffer, device)
-        found = ARCHITECTURE.search(buffer.raw, NAME_BYTES)
+        found = ARCHITECTURE.search(buffer.raw, HIP_NAME_BYTES)
         return found.group().decode() if found else None
 
     def uuid(self, device: int) -> str | None:
         """Return 16 bytes as hex digits, as torch prints them; None before ROCm 5.1, which lacks the call."""
         if not self.has("hipDeviceGetUuid"):
             return None
-        buffer = (ctypes.c_char * UUID_BYTES)()
+        buffer = (ctypes.c_char * HIP_UUID_BYTES)()
         self.call("hipDeviceGetUuid", buffer, device)
         return buffer.raw.hex()
 
@@ -1895,41 +2116,117 @@ def differences(seen: dict[str, Any], planned: dict[str, Any]) -> list[str]:
     return found
 
 
-# --- device: One device, exercised by a process that sees no other ---
+# --- speed: How fast something runs, and whether that is slow for what it runs on ---
 
-def stage_device(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
-    """Exercise the one device that this process can see."""
-    torch = state["torch"]
-    on_gpu = job["accelerator"] != "cpu"
-    device = "cuda:0" if on_gpu else "cpu"
-    with reporter.check("device", "identity") as check:
-        check_identity(check, torch, job, on_gpu=on_gpu)
-    if on_gpu and check.evidence.get("visible") == 0:
+# Seconds that one measurement lasts; the best of three counts, so that a busy host is not a slow GPU.
+WINDOWS = {"quick": 0.02, "standard": 0.1, "full": 0.1}
+MEASUREMENTS = 3
+# Shorter runs say more of the host, which has to start them, than of the GPU.
+JUDGED_FROM_SECONDS = {"quick": 1e-3, "standard": 1e-4, "full": 1e-4}
+# AMD's floors are for products of about this size and its own tuned kernels; a smaller product, or
+# another library, may stay below without anything being wrong: hence the half.
+JUDGED_FROM_ROWS = 4096
+SHARE_OF_FLOOR = 0.5
+# The least that AMD publishes of its current GPUs as reachable, of which again half is asked.
+LEAST_REACHED = 0.44
+LEAST_REACHED_SOURCE = (
+    "AMD's blog on max-achievable FLOPS (February 2025): 44 to 70 % of the peak are reached"
+)
+SHARE_OF_BANDWIDTH = 0.4
+MEMORY_SPEED_SOURCE = (
+    "this project's choice: a copy that reaches less than 40 % of the peak is slow"
+)
+
+
+def seconds_of(torch: Any, device: str, level: str, work: Callable[[], Any]) -> float:
+    """Return how long one run of *work* takes at best, after one to warm up. A CPU runs it once."""
+
+    def lasted(runs: int) -> float:
+        synchronize(torch, device)
+        begin = time.monotonic()
+        for _ in range(runs):
+            work()
+        synchronize(torch, device)
+        return (time.monotonic() - begin) / runs
+
+    once = lasted(1)
+    if device == "cpu":
+        return once
+    once = lasted(1)
+    runs = max(1, min(2000, int(WINDOWS[level] / max(once, 1e-7))))
+    return min(once, *(lasted(runs) for _ in range(MEASUREMENTS)))
+
+
+def record_speed(check: Check, level: str, figure: str, value: float, seconds: float) -> None:
+    """Keep a speed, so that the siblings of the device can be compared with it."""
+    check.evidence.update({figure: value, "seconds_a_run": seconds})
+    if seconds >= JUDGED_FROM_SECONDS[level]:
+        check.evidence["comparable"] = figure
+
+
+def judge_product(check: Check, name: str, rows: int, peaks: dict[str, Any] | None) -> None:
+    """Compare the TFLOP/s of a product with what the table of GPUs says of the model."""
+    speed = check.evidence["tflops"]
+    peak = (peaks or {}).get("tflops", {}).get(name)
+    if not peaks or not peak:
         return
-    make_exact(torch)
-    with reporter.check("device", "allocate") as check:
-        check_allocate(check, torch, device, 4 * job["size"] ** 2)
-    if job["level"] != "quick":
-        with reporter.check("device", "copy") as check:
-            check_copy(check, torch, device, 4 * job["size"] ** 2)
-    for name in FORMATS:
-        check_matmul(reporter, torch, device, name, job["size"])
-    with reporter.check("device", "peak_memory") as check:
-        check_peak_memory(check, torch, on_gpu=on_gpu)
+    check.evidence.update(
+        peak_tflops=peak, share_of_peak=round(speed / peak, 3), peak_source=peaks["source"]
+    )
+    floor = peaks.get("floor_tflops", {}).get(name)
+    if floor:
+        least, source = floor * SHARE_OF_FLOOR, f"half of {floor} TFLOP/s: {peaks['floor_source']}"
+    elif name in ("fp16", "bf16"):
+        least = peak * LEAST_REACHED * SHARE_OF_FLOOR
+        source = f"half of 44 % of {peak} TFLOP/s ({peaks['source']}): {LEAST_REACHED_SOURCE}"
+    else:
+        return
+    if rows >= JUDGED_FROM_ROWS:
+        judge(check, speed, least, "TFLOP/s", source)
 
 
-def make_exact(torch: Any) -> None:
-    """Ask torch for plain arithmetic: no TF32, no half-precision sums, the same result twice."""
-    torch.set_float32_matmul_precision("highest")
-    matmul = torch.backends.cuda.matmul
-    for name in (
-        "allow_fp16_reduced_precision_reduction",
-        "allow_bf16_reduced_precision_reduction",
-    ):
-        if hasattr(matmul, name):
-            setattr(matmul, name, False)
-    # Not use_deterministic_algorithms: that imports torch._inductor, which takes a second.
-    torch.set_deterministic_debug_mode("warn")
+def judge_memory_speed(check: Check, peaks: dict[str, Any] | None) -> None:
+    """Compare the GB/s of a copy within the device with the model's."""
+    peak = (peaks or {}).get("memory_gb_per_s")
+    if not peaks or not peak:
+        return
+    speed = check.evidence["copy_gb_per_s"]
+    check.evidence.update(
+        peak_gb_per_s=peak, share_of_peak=round(speed / peak, 3), peak_source=peaks["source"]
+    )
+    judge(
+        check, speed, peak * SHARE_OF_BANDWIDTH, "GB/s", f"{MEMORY_SPEED_SOURCE}; {peaks['source']}"
+    )
+
+
+def judge(check: Check, speed: float, least: float, unit: str, source: str) -> None:
+    """Degrade a check whose speed is below *least*; being slow is never a failure."""
+    check.threshold, check.threshold_source = round(least, 3), source
+    if speed < least:
+        check.degrade(f"slow: {speed:.4g} {unit} where {least:.4g} are expected of this model")
+
+
+def peaks_of_device(job: dict[str, Any], claims: list[int]) -> dict[str, Any] | None:
+    """Return what the plan says of the GPU that this device is; None where that is not known."""
+    planned = job.get("planned") or []
+    position = claims[0] if claims else job.get("index", 0)
+    peaks: dict[str, Any] | None = (
+        planned[position].get("peaks") if position < len(planned) else None
+    )
+    return peaks
+
+
+# --- memory: Device memory: whether it keeps what is written, and how fast it moves ---
+
+GIB = 1 << 30
+CHUNK_BYTES = 256 << 20
+WORD_BYTES = 8
+SHARES = {"standard": 0.25, "full": 0.9}  # of the memory that is free
+LEFT_FREE = GIB
+APU_BYTES = 2 * GIB  # what an APU calls its own is the host's memory
+CPU_BYTES = 16 << 20  # host memory is not what is proved: this only shows that the sweep works
+SWEEP_SECONDS = {"standard": 30, "full": 180}
+STREAM_BYTES = {"cpu": 16 << 20, "gpu": 256 << 20}
 
 
 def check_allocate(check: Check, torch: Any, device: str, size: int) -> None:
@@ -1944,27 +2241,172 @@ def check_allocate(check: Check, torch: Any, device: str, size: int) -> None:
 
 
 def check_copy(check: Check, torch: Any, device: str, size: int) -> None:
-    """Copy memory to the device and back, and compare."""
+    """Copy memory to the device and back, pageable and pinned, and compare."""
     if device == "cpu":
         check.skip("a cpu has no memory of its own to copy to")
         return
-    host = torch.arange(size // 4, dtype=torch.int32)
-    begin = time.monotonic()
-    there = host.to(device)
-    synchronize(torch, device)
-    middle = time.monotonic()
-    back = there.cpu()
-    end = time.monotonic()
+    pageable = torch.arange(size // 4, dtype=torch.int32)
+    check.evidence["bytes"] = size
+    copied_both_ways(check, torch, device, pageable, "")
+    if not hasattr(pageable, "pin_memory"):
+        check.evidence["pinned"] = "this torch has no Tensor.pin_memory"
+        return
+    copied_both_ways(check, torch, device, pageable.pin_memory(), "pinned_")
+
+
+def copied_both_ways(check: Check, torch: Any, device: str, host: Any, kind: str) -> None:
+    """Copy *host* there and back twice; the first time also sets up what the second one uses."""
+    back = host
+    for _ in range(2):
+        begin = time.monotonic()
+        there = host.to(device)
+        synchronize(torch, device)
+        middle = time.monotonic()
+        back = there.cpu() if not kind else into_pinned(torch, there, host)
+        synchronize(torch, device)
+        end = time.monotonic()
+        check.evidence.update(
+            {
+                f"{kind}to_device_gb_per_s": rate(check.evidence["bytes"], middle - begin),
+                f"{kind}to_host_gb_per_s": rate(check.evidence["bytes"], end - middle),
+            }
+        )
     wrong = int((back != host).sum().item())
-    check.evidence.update(
-        bytes=size,
-        wrong=wrong,
-        to_device_gb_per_s=rate(size, middle - begin),
-        to_host_gb_per_s=rate(size, end - middle),
-    )
+    check.evidence["wrong"] = wrong
     if wrong:
-        msg = f"{wrong} of {size // 4} values changed on the way to the device and back"
+        msg = f"{wrong} of {len(host)} values changed on the way to the device and back"
         raise CheckFailed(msg)
+
+
+def into_pinned(torch: Any, there: Any, like: Any) -> Any:
+    """Copy a tensor of the device into pinned memory of its own."""
+    back = torch.empty_like(like).pin_memory()
+    back.copy_(there)
+    return back
+
+
+def check_memory_pattern(check: Check, torch: Any, device: str, job: dict[str, Any]) -> None:
+    """Write patterns over a share of the free memory, then read all of it back, on the device.
+
+    The first holds each word's own address, so that two addresses of one cell, or two chunks in one
+    place, overwrite each other: it is read only after everything is written.
+    """
+    if lacks(check, torch, "empty", "int64"):
+        return
+    asked = sweep_bytes(check, torch, device, job)
+    chunks = chunks_of(check, torch, device, asked)
+    held = sum(len(chunk) for chunk in chunks) * WORD_BYTES
+    check.evidence.update(asked_bytes=asked, swept_bytes=held, patterns=[])
+    if not chunks:
+        return
+    end = time.monotonic() + SWEEP_SECONDS[job["level"]]
+    for name, write, differs in patterns(torch, device):
+        if time.monotonic() > end:
+            check.evidence["stopped"] = f"after {SWEEP_SECONDS[job['level']]} s, before {name}"
+            break
+        start = 0
+        for chunk in chunks:
+            write(chunk, start)
+            start += len(chunk)
+        start = 0
+        for chunk in chunks:
+            wrong = differs(chunk, start)
+            count = int(wrong.sum().item())
+            if count:
+                first = (start + int(wrong.nonzero()[0].item())) * WORD_BYTES
+                msg = f"{count} words of a chunk do not hold the pattern {name}, the first at byte {first} of the sweep"
+                raise CheckFailed(msg)
+            start += len(chunk)
+        check.evidence["patterns"].append(name)
+    if held < asked // 2:
+        check.degrade(f"{asked} bytes were said to be free, only {held} could be allocated")
+
+
+def sweep_bytes(check: Check, torch: Any, device: str, job: dict[str, Any]) -> int:
+    """Return how much to sweep: a share of what is free, of which 1 GiB stays."""
+    if device == "cpu":
+        return CPU_BYTES
+    torch.cuda.empty_cache()
+    free, total = (int(value) for value in torch.cuda.mem_get_info())
+    planned = job.get("planned") or []
+    apu = any(gpu.get("apu") for gpu in planned[job.get("index", 0) :][:1])
+    apu = apu or bool(getattr(torch.cuda.get_device_properties(0), "is_integrated", False))
+    share = SHARES[str(job["level"])]
+    check.evidence.update(free_bytes=free, total_bytes=total, share_of_free=share, apu=apu)
+    wanted = min(int(free * share), free - LEFT_FREE)
+    if apu:
+        wanted = min(wanted, APU_BYTES)
+    if wanted <= 0:
+        check.skip(f"{free} bytes are free, and 1 GiB is to stay free")
+    return max(0, wanted)
+
+
+def chunks_of(check: Check, torch: Any, device: str, asked: int) -> list[Any]:
+    """Return 64-bit words in chunks of *asked* bytes together, or what of that can be had."""
+    chunks: list[Any] = []
+    left = asked
+    while left >= WORD_BYTES:
+        try:
+            words = min(left, CHUNK_BYTES) // WORD_BYTES
+            chunks.append(torch.empty(words, dtype=torch.int64, device=device))
+        except RuntimeError as error:  # somebody else took what was free a moment ago
+            if "out of memory" not in str(error):
+                raise
+            check.evidence["out_of_memory_after_bytes"] = asked - left
+            break
+        left -= words * WORD_BYTES
+    return chunks
+
+
+def patterns(torch: Any, device: str) -> list[tuple[str, Any, Any]]:
+    """Return each pattern's name, what writes it into a chunk and what tells where it is not."""
+
+    def addresses(chunk: Any, start: int, turn: int) -> Any:
+        counted = torch.arange(start, start + len(chunk), dtype=torch.int64, device=device)
+        return counted if turn > 0 else -1 - counted
+
+    def by_address(turn: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        return (
+            lambda chunk, start: chunk.copy_(addresses(chunk, start, turn)),
+            lambda chunk, start: chunk != addresses(chunk, start, turn),
+        )
+
+    def constant(value: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        return (
+            lambda chunk, _start: chunk.fill_(value),
+            lambda chunk, _start: chunk != value,
+        )
+
+    checkered = 0x5555555555555555
+    return [
+        ("address", *by_address(1)),
+        ("inverted_address", *by_address(-1)),
+        ("01", *constant(checkered)),
+        ("10", *constant(-1 - checkered)),
+        ("ones", *constant(-1)),
+        ("zeros", *constant(0)),
+    ]
+
+
+def check_bandwidth(check: Check, torch: Any, device: str, level: str, peaks: Any) -> None:
+    """Measure a copy and a triad within device memory, in bytes read and written."""
+    if lacks(check, torch, "empty", "add"):
+        return
+    size = STREAM_BYTES["cpu" if device == "cpu" else "gpu"]
+    first, second, third = (
+        torch.full((size // 4,), value, dtype=torch.float32, device=device)
+        for value in (1.0, 2.0, 0.0)
+    )
+    triad = seconds_of(torch, device, level, lambda: torch.add(first, second, alpha=3.0, out=third))
+    wrong = int((third != first + 3 * second).sum().item())
+    check.evidence.update(bytes=size, wrong=wrong, triad_gb_per_s=rate(3 * size, triad))
+    copy = seconds_of(torch, device, level, lambda: third.copy_(first))
+    wrong += int((third != first).sum().item())
+    record_speed(check, level, "copy_gb_per_s", rate(2 * size, copy), copy)
+    if wrong:
+        msg = f"{wrong} of {size // 4} values are not what was copied or added"
+        raise CheckFailed(msg)
+    judge_memory_speed(check, peaks)
 
 
 def check_peak_memory(check: Check, torch: Any, *, on_gpu: bool) -> None:
@@ -1974,6 +2416,279 @@ def check_peak_memory(check: Check, torch: Any, *, on_gpu: bool) -> None:
         check.evidence["device_bytes"] = torch.cuda.max_memory_allocated()
         free, total = torch.cuda.mem_get_info()
         check.evidence.update(free_bytes=free, total_bytes=total)
+
+
+def check_cpu_fallback(check: Check, torch: Any, size: int) -> None:
+    """Fail where the device never held the matrices that it is said to have multiplied."""
+    if offered(torch, "cuda.max_memory_allocated") is None:
+        check.skip("this torch has no cuda.max_memory_allocated")
+        return
+    held, needed = torch.cuda.max_memory_allocated(), 3 * 4 * size**2
+    check.evidence.update(device_bytes=held, needed_bytes=needed)
+    if held < needed:
+        msg = f"at most {held} bytes of the device were ever in use, three matrices of fp32 need {needed}"
+        raise CheckFailed(msg)
+
+
+# --- products: Matrix products against a float64 reference ---
+
+# Every kernel computes its result in tiles of 64 rows or more, so one row in 64 touches them all.
+SAMPLE_EVERY = 64
+SAMPLED_ABOVE = 1024  # rows; up to here the reference costs next to nothing
+# format: (its inputs, unit roundoff of the accumulator, epsilon of the stored result). All of
+# torch's kernels sum half formats in fp32 once reduced-precision reductions are off.
+FORMATS = {
+    "fp32": ("fine", 2.0**-24, 2.0**-23),
+    "fp64": ("fine", 2.0**-53, 2.0**-52),
+    "fp16": ("half", 2.0**-24, 2.0**-10),
+    "bf16": ("half", 2.0**-24, 2.0**-7),
+    "fp8": ("eighth", 2.0**-24, 2.0**-7),  # stored as bf16
+}
+QUICK_FORMATS = ("fp32", "fp16", "bf16")
+TORCH_TYPES = {"fp32": "float32", "fp64": "float64", "fp16": "float16", "bf16": "bfloat16"}
+# AMD's GPUs with matrix instructions for fp8, and which of the two encodings they take.
+# Source: ROCm documentation, "Data types and precision support" (FNUZ on CDNA3, OCP on CDNA4, RDNA4).
+FP8_TYPES = {
+    "gfx942": "float8_e4m3fnuz",
+    "gfx950": "float8_e4m3fn",
+    "gfx1200": "float8_e4m3fn",
+    "gfx1201": "float8_e4m3fn",
+}
+FP8_CAPABILITY = (8, 9)  # of NVIDIA's: Ada, Hopper and later
+PRODUCT_SOURCE = (
+    f"4*sqrt(K)*u*(|A||B|) + eps*|C|: {SUM_SOURCE}, plus the rounding of the stored result"
+)
+# NVIDIA's fp8 units keep 13 bits behind the leading one while they add 128 products in four steps.
+NARROW_GROWTH = 4 * 2.0**-13
+NARROW_SOURCE = (
+    "4*2^-13*(|A||B|) + eps*|C|: DeepSeek-V3 Technical Report (arXiv:2412.19437), section 3.3.2, on "
+    "what Hopper's fp8 units keep between promotions to fp32"
+)
+
+
+class Operands:
+    """Two matrices on the device, and float64 products of a sample of their rows.
+
+    Formats that can hold the same numbers share them and the reference: fp32 and fp64 all bits of
+    fp32, fp16 and bf16 the eight of bf16, fp8 its own four. One pair is kept at a time.
+    """
+
+    def __init__(self, torch: Any, device: str, size: int) -> None:
+        self.torch, self.device, self.size = torch, device, size
+        self._inputs = ""
+
+    def prepare(self, inputs: str) -> None:
+        """Make the pair of *inputs*, unless it is there."""
+        if inputs == self._inputs:
+            return
+        self._inputs = inputs
+        left, right = (self._matrix(seed) for seed in (1, 2))
+        step = SAMPLE_EVERY if self.size > SAMPLED_ABOVE else 1
+        # The odd remainder moves the sample within its tile from one tile to the next.
+        starts = range(0, self.size, step)
+        self.rows = self.torch.tensor(
+            [min(start + start // step * 7 % step, self.size - 1) for start in starts]
+        )
+        sample, other = left[self.rows].double(), right.double()
+        self.exact = sample @ other
+        self.magnitude = sample.abs() @ other.abs()
+        self.left, self.right = left.to(self.device), right.to(self.device)
+
+    def _matrix(self, seed: int) -> Any:
+        """Return a square fp32 matrix with entries in +-[0.25, 1], the same on every machine."""
+        generator = self.torch.Generator()
+        generator.manual_seed(seed)
+        uniform = self.torch.rand(self.size, self.size, generator=generator) * 1.5 - 0.75
+        values = uniform + uniform.sign() * 0.25
+        if self._inputs == "half":
+            values = values.to(self.torch.bfloat16).to(self.torch.float32)
+        elif self._inputs == "eighth":
+            values = (values * 16).round() / 16  # k/16 with k up to 16 needs four bits
+        return values
+
+
+def check_matmul(
+    reporter: Reporter, operands: Operands, name: str, job: dict[str, Any], peaks: Any
+) -> None:
+    """Multiply two matrices: against a float64 reference, once more for equality, and for speed.
+
+    With K the inner dimension, u the unit roundoff of the accumulator and eps the epsilon of the
+    stored format, each element must satisfy
+
+        |computed - exact| <= 4 * sqrt(K) * u * (|A| |B|) + eps * |exact|
+
+    The first term is Higham and Mary's bound for a sum of K products in any order, whose rounding
+    errors are independent with mean zero; 4 standard deviations of a worst case leave a factor of
+    hundreds over what is seen, and still tell fp32 from TF32 at these sizes. The second is the
+    rounding of the result, by nearest or by truncation. The entries are at least 1/4 in magnitude:
+    matrix units that flush subnormal numbers change nothing.
+    """
+    torch, device, size = operands.torch, operands.device, operands.size
+    multiply = product = None
+    with reporter.check("device", f"matmul_{name}") as check:
+        check.evidence["size"] = size
+        multiply = product_of(check, operands, name, job["accelerator"])
+        if multiply is not None:
+            product = multiply()
+            synchronize(torch, device)
+            compare_rows(check, operands, product, name, job["accelerator"])
+    if multiply is None or product is None or check.status == "fail":
+        return
+    with reporter.check("device", f"repeat_{name}") as check:
+        begin = time.monotonic()
+        again = multiply()
+        synchronize(torch, device)
+        seconds = time.monotonic() - begin
+        compare_bits(check, torch, product, again, name)
+    if check.status == "fail":
+        return
+    with reporter.check("device", f"speed_{name}") as check:
+        if device != "cpu":
+            seconds = seconds_of(torch, device, job["level"], multiply)
+        record_speed(check, job["level"], "tflops", rate(2.0 * size**3, seconds, 1e12), seconds)
+        judge_product(check, name, size, peaks)
+
+
+def product_of(check: Check, operands: Operands, name: str, accelerator: str) -> Any:
+    """Return what multiplies in a format; None, with the check skipped, where the device does not."""
+    torch = operands.torch
+    if name != "fp8":
+        operands.prepare(FORMATS[name][0])
+        dtype = getattr(torch, TORCH_TYPES[name])
+        left, right = operands.left.to(dtype), operands.right.to(dtype)
+        return lambda: torch.matmul(left, right)
+    narrow = fp8_type(check, torch, accelerator)
+    if narrow is None or lacks(check, torch, "_scaled_mm", narrow):
+        return None
+    operands.prepare(FORMATS[name][0])
+    left = operands.left.to(getattr(torch, narrow))
+    right = operands.right.to(getattr(torch, narrow)).t().contiguous().t()
+    one = torch.ones((), dtype=torch.float32, device=operands.device)
+
+    def multiply() -> Any:
+        how = {"scale_a": one, "scale_b": one, "use_fast_accum": False}
+        done = torch._scaled_mm(left, right, out_dtype=torch.bfloat16, **how)  # noqa: SLF001
+        return (
+            done[0] if isinstance(done, tuple) else done
+        )  # with the largest value up to torch 2.4
+
+    try:
+        multiply()
+    except Exception as error:
+        if not refusal(error):
+            raise
+        check.skip(f"torch: {refusal(error)}")
+        return None
+    return multiply
+
+
+def fp8_type(check: Check, torch: Any, accelerator: str) -> str | None:
+    """Return which fp8 the device multiplies; None, with the check skipped, where it has none."""
+    if accelerator == "rocm":
+        properties = torch.cuda.get_device_properties(0)
+        gfx = str(getattr(properties, "gcnArchName", "")).partition(":")[0]
+        if gfx not in FP8_TYPES:
+            check.skip(f"{gfx or 'this GPU'} is not known to multiply fp8")
+        return FP8_TYPES.get(gfx)
+    if lacks(check, torch, "cuda.get_device_capability"):
+        return None
+    capability = tuple(torch.cuda.get_device_capability(0))
+    if capability < FP8_CAPABILITY:
+        check.skip(f"a GPU of compute capability {capability[0]}.{capability[1]} has no fp8")
+        return None
+    return "float8_e4m3fn"
+
+
+def compare_rows(
+    check: Check, operands: Operands, product: Any, name: str, accelerator: str
+) -> None:
+    """Compare a sample of whole rows, spread over all of them, with the float64 reference."""
+    torch, size, rows = operands.torch, operands.size, operands.rows
+    where = str(product.device)
+    if where != operands.device:
+        msg = f"the product is on {where}, not on {operands.device}: it was computed elsewhere"
+        raise CheckFailed(msg)
+    finite = int(torch.isfinite(product).sum().item())
+    if finite != size * size:
+        msg = f"{size * size - finite} of {size * size} results are not finite"
+        raise CheckFailed(msg)
+    _, unit, epsilon = FORMATS[name]
+    growth, source = growth_of(size, unit), PRODUCT_SOURCE
+    if name == "fp8" and accelerator == "cuda":
+        growth, source = NARROW_GROWTH, NARROW_SOURCE
+    bound = operands.magnitude * growth + operands.exact.abs() * epsilon
+    compare(check, product[rows.to(operands.device)], operands.exact, bound, source)
+    check.evidence["rows"] = len(rows)
+
+
+# --- device: One device, exercised by a process that sees no other ---
+
+def stage_device(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
+    """Exercise the one device that this process can see."""
+    torch = state["torch"]
+    on_gpu = job["accelerator"] != "cpu"
+    device = "cuda:0" if on_gpu else "cpu"
+    with reporter.check("device", "identity") as check:
+        check_identity(check, torch, job, on_gpu=on_gpu)
+    if on_gpu and check.evidence.get("visible") == 0:
+        return
+    peaks = peaks_of_device(job, check.evidence.get("claims") or [])
+    make_exact(torch)
+    with reporter.check("device", "allocate") as check:
+        check_allocate(check, torch, device, 4 * job["size"] ** 2)
+    if job["level"] != "quick":
+        exercise_memory(job, reporter, torch, device, peaks)
+    operands = Operands(torch, device, job["size"])
+    for name in formats_of(job["level"], on_gpu=on_gpu):
+        check_matmul(reporter, operands, name, job, peaks)
+    del operands
+    if job["level"] != "quick":
+        check_convolution(reporter, torch, device)
+        check_reduction(reporter, torch, device)
+        check_attention(reporter, torch, device)
+    if job["level"] == "full" or (job["level"] == "standard" and on_gpu):
+        with reporter.check("device", "compile") as check:
+            check_compile(check, torch, device)
+    with reporter.check("device", "peak_memory") as check:
+        check_peak_memory(check, torch, on_gpu=on_gpu)
+    if on_gpu:
+        with reporter.check("device", "cpu_fallback") as check:
+            check_cpu_fallback(check, torch, job["size"])
+
+
+def make_exact(torch: Any) -> None:
+    """Ask torch for plain arithmetic: no TF32, no half-precision sums, the same result twice."""
+    torch.set_float32_matmul_precision("highest")
+    matmul = torch.backends.cuda.matmul
+    for name in (
+        "allow_fp16_reduced_precision_reduction",
+        "allow_bf16_reduced_precision_reduction",
+    ):
+        if hasattr(matmul, name):
+            setattr(matmul, name, False)
+    if hasattr(torch.backends, "cudnn"):
+        torch.backends.cudnn.allow_tf32 = False
+    # Not use_deterministic_algorithms: that imports torch._inductor, which takes a second.
+    torch.set_deterministic_debug_mode("warn")
+
+
+def exercise_memory(
+    job: dict[str, Any], reporter: Reporter, torch: Any, device: str, peaks: Any
+) -> None:
+    """Copy to the device and back, sweep its memory, and measure how fast that is."""
+    with reporter.check("device", "copy") as check:
+        check_copy(check, torch, device, 4 * job["size"] ** 2)
+    with reporter.check("device", "memory_pattern") as check:
+        check_memory_pattern(check, torch, device, job)
+    if device != "cpu":
+        torch.cuda.empty_cache()  # the next checks, and the siblings on this GPU, need room
+    with reporter.check("device", "memory_bandwidth") as check:
+        check_bandwidth(check, torch, device, job["level"], peaks)
+
+
+def formats_of(level: str, *, on_gpu: bool) -> tuple[str, ...]:
+    """Return the formats to multiply in; a CPU's float64 is what everything is compared with."""
+    return tuple(FORMATS) if on_gpu and level != "quick" else QUICK_FORMATS
 
 
 # --- limits: The limits of the cgroup and of the process ---
@@ -2054,7 +2769,7 @@ ENGINE_MOUNTS = (
     "/dev",
     "/dev/pts",
     "/dev/mqueue",
-    "/dev/shm",  # noqa: S108 - named, not used
+    "/dev/shm",
     "/dev/console",
     "/dev/init",
     "/dev/null",
@@ -2211,7 +2926,7 @@ class TopologyNode:
             same = address.lower().rpartition(".")[0] == self.address
             return same and gpu.get("partition") in (None, self.partition)
         unique = gpu.get("unique_id")
-        return bool(unique) and int(unique, 16) == self.values.get("unique_id")
+        return unique is not None and int(unique, 16) == self.values.get("unique_id")
 
     def described(self) -> dict[str, Any]:
         """Return what evidence keeps of a GPU."""
@@ -2507,7 +3222,7 @@ def check_open(check: Check, path: str) -> None:
 
 # --- hip_kernels: Kernels that are compiled on the spot by hipRTC, and what they must compute ---
 
-SOURCE = b"""
+HIP_SOURCE = b"""
 extern "C" __global__ void vector_add(const float* a, const float* b, float* c, unsigned int n) {
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) c[i] = a[i] + b[i];
@@ -2531,13 +3246,15 @@ extern "C" __global__ void matmul_fp32(const float* a, const float* b, float* c,
     multiply(a, b, c, n);
 }
 """
-ELEMENTS = 1 << 18
-ROWS = 96
+HIP_ELEMENTS = 1 << 18
+HIP_ROWS = 96
 # Every product and every partial sum is a whole number that the format holds: whatever the order of
 # the sum and whether multiply and add are fused, there is one right result, to the last bit.
-EXACT = "every partial sum is a whole number below 2^24 (fp32) or 2^31 (int32): exact in any order"
-FACTORS = {"int32": ("i", 2039), "fp32": ("f", 251)}
-LOG_LENGTH = 2000
+EXACT_SUMS = (
+    "every partial sum is a whole number below 2^24 (fp32) or 2^31 (int32): exact in any order"
+)
+HIP_FACTORS = {"int32": ("i", 2039), "fp32": ("f", 251)}
+HIP_LOG_LENGTH = 2000
 HIPRTC_MISSING = "no kernel was compiled: only copies and memset prove this GPU"
 
 
@@ -2588,13 +3305,13 @@ def check_kernels(reporter: Reporter, hip: Hip, architecture: str | None, *, sol
             else:
                 check.skip(str(error))
             return
-        code = compiled(check, compiler, architecture)
+        code = hip_code(check, compiler, architecture)
         kernels = Kernels(hip, code)
     if check.status == "fail":
         return
     with reporter.check("hip", "kernel_vector_add") as check:
         check_vector_add(check, kernels)
-    for name in FACTORS:
+    for name in HIP_FACTORS:
         with reporter.check("hip", f"kernel_matmul_{name}") as check:
             check_matmul_kernel(check, kernels, name)
 
@@ -2611,10 +3328,12 @@ def hiprtc(hip: Hip) -> Api:
     return Api(load_library("libhiprtc", torch_first=hip.torch_first), namer)
 
 
-def compiled(check: Check, compiler: Api, architecture: str | None) -> bytes:
-    """Return the code of SOURCE for this device; without *architecture* hipRTC asks the device for it."""
+def hip_code(check: Check, compiler: Api, architecture: str | None) -> bytes:
+    """Return the code of HIP_SOURCE for this device; without *architecture* hipRTC asks the device for it."""
     program = ctypes.c_void_p()
-    compiler.call("hiprtcCreateProgram", ctypes.byref(program), SOURCE, b"probe.hip", 0, None, None)
+    compiler.call(
+        "hiprtcCreateProgram", ctypes.byref(program), HIP_SOURCE, b"probe.hip", 0, None, None
+    )
     options = [f"--offload-arch={architecture}"] if architecture else []
     texts = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     try:
@@ -2625,7 +3344,7 @@ def compiled(check: Check, compiler: Api, architecture: str | None) -> bytes:
             .rstrip(b"\0")
             .decode(errors="replace")
         )
-        check.evidence["log"] = log[:LOG_LENGTH]
+        check.evidence["log"] = log[:HIP_LOG_LENGTH]
         first = next((line for line in log.splitlines() if line.strip()), "its log is empty")
         msg = f"{error}: {first.strip()[:300]}"
         raise CheckFailed(msg) from error
@@ -2646,29 +3365,29 @@ def read_back(compiler: Api, name: str, program: Any) -> bytes:
 
 def check_vector_add(check: Check, kernels: Kernels) -> None:
     """Add two vectors of whole numbers."""
-    a, b = array("f", range(ELEMENTS)), array("f", range(0, 2 * ELEMENTS, 2))
+    a, b = array("f", range(HIP_ELEMENTS)), array("f", range(0, 2 * HIP_ELEMENTS, 2))
     seen = array("f")
-    seen.frombytes(kernels.run("vector_add", [a, b], ELEMENTS, -(-ELEMENTS // 256), 256))
-    compare(check, seen, array("f", range(0, 3 * ELEMENTS, 3)))
+    seen.frombytes(kernels.run("vector_add", [a, b], HIP_ELEMENTS, -(-HIP_ELEMENTS // 256), 256))
+    compare_values(check, seen, array("f", range(0, 3 * HIP_ELEMENTS, 3)))
 
 
 def check_matmul_kernel(check: Check, kernels: Kernels, name: str) -> None:
     """Multiply two matrices of whole numbers."""
-    code, factor = FACTORS[name]
-    a = [(7 * i * i + 3 * i + 1) % factor - factor // 2 for i in range(ROWS * ROWS)]
-    b = [(5 * i * i + 11 * i + 2) % factor - factor // 2 for i in range(ROWS * ROWS)]
-    lines = [a[start : start + ROWS] for start in range(0, ROWS * ROWS, ROWS)]
-    columns = [b[column::ROWS] for column in range(ROWS)]
+    code, factor = HIP_FACTORS[name]
+    a = [(7 * i * i + 3 * i + 1) % factor - factor // 2 for i in range(HIP_ROWS * HIP_ROWS)]
+    b = [(5 * i * i + 11 * i + 2) % factor - factor // 2 for i in range(HIP_ROWS * HIP_ROWS)]
+    lines = [a[start : start + HIP_ROWS] for start in range(0, HIP_ROWS * HIP_ROWS, HIP_ROWS)]
+    columns = [b[column::HIP_ROWS] for column in range(HIP_ROWS)]
     expected = [sum(map(mul, line, column)) for line in lines for column in columns]
     seen = array(code)
     inputs = [array(code, a), array(code, b)]
-    seen.frombytes(kernels.run(f"matmul_{name}", inputs, ROWS, -(-ROWS // 16), 16, 2))
-    compare(check, seen, array(code, expected))
+    seen.frombytes(kernels.run(f"matmul_{name}", inputs, HIP_ROWS, -(-HIP_ROWS // 16), 16, 2))
+    compare_values(check, seen, array(code, expected))
 
 
-def compare(check: Check, seen: array[Any], expected: array[Any]) -> None:
+def compare_values(check: Check, seen: array[Any], expected: array[Any]) -> None:
     """Fail unless all values are the same."""
-    check.threshold, check.threshold_source = 0.0, EXACT
+    check.threshold, check.threshold_source = 0.0, EXACT_SUMS
     wrong = [] if seen == expected else [i for i, pair in enumerate(zip(seen, expected)) if pair[0] != pair[1]]  # fmt: skip
     check.evidence.update(elements=len(expected), wrong=len(wrong))
     if wrong:
@@ -2679,8 +3398,8 @@ def compare(check: Check, seen: array[Any], expected: array[Any]) -> None:
 
 # --- hip: The HIP runtime below torch: what it finds, and whether one GPU keeps and computes what it is given ---
 
-COPY_BYTES = 16 << 20
-ALLOCATE_BYTES = 64 << 20
+HIP_COPY_BYTES = 16 << 20
+HIP_ALLOCATE_BYTES = 64 << 20
 MEMSET_BYTE = 0xA5
 
 
@@ -2700,7 +3419,7 @@ def stage_hip_runtime(job: dict[str, Any], reporter: Reporter, state: dict[str, 
     if check.status == "fail":
         return
     with reporter.check("hip", "device_count") as check:
-        check_count(check, hip, job["gpus"])
+        check_hip_count(check, hip, job["gpus"])
     state["hip"] = hip
 
 
@@ -2733,7 +3452,7 @@ def loaded_hip(check: Check, job: dict[str, Any]) -> Hip:
     return hip
 
 
-def check_count(check: Check, hip: Hip, planned: int | None) -> None:
+def check_hip_count(check: Check, hip: Hip, planned: int | None) -> None:
     """Compare the number of devices with the plan's."""
     hidden = {key: value for key, value in os.environ.items() if is_visibility(key)}
     note = ", ".join(f"{key}={value!r}" for key, value in sorted(hidden.items()))
@@ -2767,13 +3486,13 @@ def check_hip_identity(check: Check, hip: Hip, job: dict[str, Any]) -> None:
 def check_hip_allocate(check: Check, hip: Hip) -> None:
     """Allocate memory and see that there is less of it then."""
     free, total = hip.memory()
-    check.evidence.update(free_bytes=free, total_bytes=total, bytes=ALLOCATE_BYTES)
+    check.evidence.update(free_bytes=free, total_bytes=total, bytes=HIP_ALLOCATE_BYTES)
     if not 0 < free <= total:
         msg = f"hipMemGetInfo tells {free} free bytes of {total}"
         raise CheckFailed(msg)
-    address = hip.allocate(ALLOCATE_BYTES)
+    address = hip.allocate(HIP_ALLOCATE_BYTES)
     if not address:
-        msg = f"hipMalloc gave no address for {ALLOCATE_BYTES} bytes"
+        msg = f"hipMalloc gave no address for {HIP_ALLOCATE_BYTES} bytes"
         raise CheckFailed(msg)
     check.evidence["free_bytes_after"] = hip.memory()[0]
     hip.call("hipFree", address)
@@ -2781,12 +3500,12 @@ def check_hip_allocate(check: Check, hip: Hip) -> None:
 
 def check_hip_copy(check: Check, hip: Hip) -> None:
     """Copy random bytes to the device, there to another place, and back."""
-    data = random.Random(0x5EED).getrandbits(8 * COPY_BYTES).to_bytes(COPY_BYTES, "little")
-    first, second = hip.allocate(COPY_BYTES), hip.allocate(COPY_BYTES)
+    data = random.Random(0x5EED).getrandbits(8 * HIP_COPY_BYTES).to_bytes(HIP_COPY_BYTES, "little")
+    first, second = hip.allocate(HIP_COPY_BYTES), hip.allocate(HIP_COPY_BYTES)
     begin = time.monotonic()
     hip.to_device(first, data)
-    hip.call("hipMemcpy", second, first, COPY_BYTES, DEVICE_TO_DEVICE)
-    back = hip.to_host(second, COPY_BYTES)
+    hip.call("hipMemcpy", second, first, HIP_COPY_BYTES, DEVICE_TO_DEVICE)
+    back = hip.to_host(second, HIP_COPY_BYTES)
     seconds = time.monotonic() - begin
     check.evidence["seconds_for_all_three"] = round(seconds, 4)
     require_same(check, back, data, "changed on the way to the device and back")
@@ -2796,12 +3515,12 @@ def check_hip_copy(check: Check, hip: Hip) -> None:
 
 def check_hip_memset(check: Check, hip: Hip) -> None:
     """Let the device fill memory, and read it back."""
-    address = hip.allocate(COPY_BYTES)
-    hip.to_device(address, bytes(COPY_BYTES))
-    hip.call("hipMemset", address, MEMSET_BYTE, COPY_BYTES)
+    address = hip.allocate(HIP_COPY_BYTES)
+    hip.to_device(address, bytes(HIP_COPY_BYTES))
+    hip.call("hipMemset", address, MEMSET_BYTE, HIP_COPY_BYTES)
     hip.call("hipDeviceSynchronize")
-    expected = bytes([MEMSET_BYTE]) * COPY_BYTES
-    require_same(check, hip.to_host(address, COPY_BYTES), expected, "do not hold what was set")
+    expected = bytes([MEMSET_BYTE]) * HIP_COPY_BYTES
+    require_same(check, hip.to_host(address, HIP_COPY_BYTES), expected, "do not hold what was set")
     hip.call("hipFree", address)
 
 
@@ -2812,6 +3531,687 @@ def require_same(check: Check, seen: bytes, expected: bytes, what: str) -> None:
     if wrong:
         msg = f"{wrong} of {len(expected)} bytes {what}"
         raise CheckFailed(msg)
+
+
+# --- grants: What the plan grants, and how something that can be reached is judged ---
+
+NO_PLAN = "recorded, not judged: there is no plan to compare with"
+CAP_DAC_OVERRIDE, CAP_NET_RAW, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_MKNOD = 1, 13, 19, 21, 27
+
+
+class Grants:
+    """The plan's grants; *known* is False for a run by hand that was told of none."""
+
+    def __init__(self, expect: dict[str, Any]) -> None:
+        given = expect.get("granted")
+        self.known = given is not None
+        self._given: dict[str, Any] = given or {}
+        self._effective = int(str(expect.get("cap_eff") or "0"), 16)
+        self.read_only_root = bool(expect.get("read_only_root"))
+        self.devices: dict[str, str] = self._given.get("devices") or {}
+
+    def word(self, key: str) -> Any:
+        """Return what the plan says of *key*."""
+        return self._given.get(key)
+
+    def capability(self, number: int) -> bool:
+        """Whether the plan makes a capability effective."""
+        return bool(self._effective >> number & 1)
+
+    def judge(self, check: Check, reached: list[str], *, granted: bool = False) -> None:
+        """Fail for what was reached, one sentence each, unless the plan grants it all."""
+        check.evidence.update(reached=reached[:40], granted=granted if self.known else None)
+        if not reached or granted:
+            return
+        if not self.known:
+            check.skip(f"{NO_PLAN} ({'; '.join(reached[:5])})")
+            return
+        more = f" and {len(reached) - 5} more" if len(reached) > 5 else ""  # noqa: PLR2004
+        raise CheckFailed("; ".join(reached[:5]) + more + ": the plan does not grant it")
+
+
+# --- isolation_files: Writing the image, the kernel's settings, and reading what engines mask ---
+
+ROOT_FOLDERS = (
+    "/",
+    "/etc",
+    "/usr",
+    "/usr/bin",
+    "/usr/lib",
+    "/opt",
+    "/srv",
+    "/var",
+    "/var/tmp",
+    "/run",
+)
+SETTINGS = (
+    "/proc/sys/kernel/core_pattern",
+    "/proc/sys/kernel/hostname",
+    "/proc/sys/kernel/modprobe",
+    "/proc/sys/net/ipv4/ip_forward",
+    "/proc/sys/vm/drop_caches",
+    "/proc/sysrq-trigger",
+    "/sys/kernel/uevent_helper",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/power/state",
+)
+# Where a mount that can be written would be the kernel's or other containers' to lose.
+SETTING_MOUNTS = ("/proc/sys", "/sys")
+MOST_HIERARCHIES = 4  # of control groups: cgroup v1 has a dozen, mounted alike
+# Kernel memory, keys of other containers, firmware tables: engines put /dev/null or an empty,
+# read-only tmpfs over them.
+MASKED_FILES = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug")
+MASKED_FOLDERS = ("/sys/firmware", "/proc/acpi", "/proc/scsi", "/proc/asound")
+
+
+def check_root_writes(check: Check, grants: Grants) -> None:
+    """Create a file in every usual folder of the image that no other mount covers."""
+    root = os.stat("/").st_dev  # noqa: PTH116
+    reached = []
+    for folder in ROOT_FOLDERS:
+        path = Path(folder)
+        if path.is_dir() and path.stat().st_dev == root:
+            check.evidence[folder] = try_to_create(folder)
+            if check.evidence[folder] == "created":
+                reached.append(f"a file can be created in {folder}")
+    if not os.statvfs("/").f_flag & os.ST_RDONLY:
+        reached.append("/ is mounted writable")
+    grants.judge(check, reached, granted=grants.known and not grants.read_only_root)
+
+
+def check_kernel_settings(check: Check, grants: Grants) -> None:
+    """Open the kernel's settings for writing, and write nothing; make a control group, and remove it."""
+    system: list[str] = []
+    process: list[str] = []
+    for path in SETTINGS:
+        if Path(path).exists():
+            check.evidence[path] = open_for_writing(path)
+            if check.evidence[path] == "opened":
+                (process if path.startswith("/proc/") else system).append(f"{path} can be written")
+    for folder in SETTING_MOUNTS:
+        read_only = bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+        check.evidence[folder] = "read-only" if read_only else "writable"
+        if not read_only:
+            (process if folder == "/proc/sys" else system).append(f"{folder} is mounted writable")
+    groups = [mount.target for mount in mount_points() if mount.kind in ("cgroup", "cgroup2")]
+    for folder in groups[:MOST_HIERARCHIES]:
+        if (made := try_to_make_folder(folder)) == "made":
+            system.append(f"a control group can be made in {folder}")
+        check.evidence[f"{folder} (mkdir)"] = made
+    # Unmasked means that /proc/sys is as the kernel has it; nothing ever opens /sys.
+    unmasked = grants.word("masks") is False
+    check.evidence["unmasked_as_planned"] = bool(unmasked and process)
+    grants.judge(check, system if unmasked else system + process)
+
+
+def open_for_writing(path: str) -> str:
+    """Return "opened", or the error's name."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+    except OSError as error:
+        return errno_name(error)
+    return "opened"
+
+
+def try_to_make_folder(folder: str) -> str:
+    """Return "made" when a folder can be made in *folder*, else the error's name."""
+    path = Path(folder) / f"probe-{os.getpid()}"
+    try:
+        path.mkdir()
+        path.rmdir()
+    except OSError as error:
+        return errno_name(error)
+    return "made"
+
+
+def check_masked_paths(check: Check, grants: Grants) -> None:
+    """Read what the engine should have covered."""
+    reached = []
+    for path in MASKED_FILES:
+        with contextlib.suppress(OSError):
+            if stat.S_ISCHR(os.stat(path).st_mode):  # noqa: PTH116
+                check.evidence[path] = "covered"
+                continue
+            with Path(path).open("rb") as file:
+                check.evidence[path] = "readable" if file.read(1) else "empty"
+            if check.evidence[path] == "readable":
+                reached.append(f"{path} can be read")
+    for path in MASKED_FOLDERS:
+        with contextlib.suppress(OSError):
+            names = os.listdir(path)  # noqa: PTH208
+            check.evidence[path] = f"{len(names)} entries"
+            if names:
+                reached.append(f"{path} can be read")
+    grants.judge(check, reached, granted=grants.word("masks") is False)
+
+
+# --- isolation_kernel: Raw sockets, new user namespaces and tracing: what capabilities and the seccomp filter keep shut ---
+
+CLONE_NEWUSER = 0x10000000
+PTRACE_SEIZE = 0x4206
+RAW_SOCKETS = (
+    ("ip", socket.AF_INET, socket.IPPROTO_ICMP),
+    ("ip6", socket.AF_INET6, 58),
+    ("packet", getattr(socket, "AF_PACKET", 17), 0),
+)
+
+
+def check_raw_sockets(check: Check, grants: Grants) -> None:
+    """Open raw sockets, which can forge packets and listen to others'."""
+    for name, family, protocol in RAW_SOCKETS:
+        check.evidence[name] = open_raw_socket(family, protocol)
+    reached = [
+        f"a raw {name} socket can be opened"
+        for name, _, _ in RAW_SOCKETS
+        if check.evidence[name] == "opened"
+    ]
+    grants.judge(check, reached, granted=grants.capability(CAP_NET_RAW))
+
+
+def open_raw_socket(family: int, protocol: int) -> str:
+    """Return "opened", or the error's name."""
+    try:
+        socket.socket(family, socket.SOCK_RAW, protocol).close()
+    except OSError as error:
+        return errno_name(error)
+    return "opened"
+
+
+def check_user_namespaces(check: Check, grants: Grants) -> None:
+    """Make a user namespace, in which every capability opens more of the kernel to be attacked.
+
+    Docker's default filter refuses it, Podman's does not, and some kernels refuse it themselves.
+    Under a filter it is a smaller kernel surface lost and nothing of the host reached: degraded.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    result = in_child(lambda: libc.unshare(CLONE_NEWUSER))
+    filtered = process_status().get("Seccomp") != "0"
+    check.evidence.update(unshare=result, seccomp_filter=filtered)
+    made = result == "done"
+    granted = grants.word("seccomp") == "unconfined" or grants.capability(CAP_SYS_ADMIN)
+    check.evidence.update(reached=made, granted=granted if grants.known else None)
+    if not made or granted:
+        return
+    if not grants.known:
+        check.skip(f"{NO_PLAN} (a user namespace can be made)")
+    elif filtered:
+        own = grants.word("seccomp") == "own"
+        whose = "the profile's own seccomp filter" if own else "this engine's seccomp filter"
+        check.degrade(
+            f"a user namespace can be made: {whose} allows it; nothing outside is reached, "
+            "and more of the kernel can be"
+        )
+    else:
+        grants.judge(check, ["a user namespace can be made, with no seccomp filter"])
+
+
+def check_ptrace(check: Check, grants: Grants) -> None:
+    """Attach to PID 1. A container's own init has this process's user and rights: nothing is gained."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    libc.ptrace.restype = ctypes.c_long
+    # Seizing stops nobody, and the tracer's end lets go again.
+    result = in_child(lambda: int(libc.ptrace(PTRACE_SEIZE, 1, None, None)))
+    more = "" if os.getpid() == 1 else more_rights(process_of("1"), process_status())
+    check.evidence.update(attach=result, pid_1_beyond_us=more)
+    reached = [f"PID 1 can be traced, and it has {more}"] if result == "done" and more else []
+    grants.judge(check, reached, granted=grants.capability(CAP_SYS_PTRACE))
+
+
+def process_of(pid: str) -> dict[str, str]:
+    """Return a process's /proc/PID/status as a mapping; empty where it cannot be read."""
+    with contextlib.suppress(OSError):
+        lines = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
+        return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    return {}
+
+
+def more_rights(other: dict[str, str], own: dict[str, str]) -> str:
+    """Return what another process may do that this one may not, in words; "" is nothing."""
+    found = []
+    if other.get("Uid") != own.get("Uid"):
+        found.append(f"another user ({(other.get('Uid') or 'unknown').split()[0]})")
+    beyond = int(other.get("CapPrm") or "0", 16) & ~int(own.get("CapPrm") or "0", 16)
+    if beyond:
+        found.append(f"capabilities that are not ours ({beyond:016x})")
+    return " and ".join(found)
+
+
+def in_child(action: Callable[[], int]) -> str:
+    """Run a call of the C library in a forked process, so that what it changes ends with it.
+
+    Returns:
+        "done", or the name of the error.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # of threads: this process's only other one never runs Python
+        child = os.fork()
+    if child == 0:
+        code = 255
+        with contextlib.suppress(BaseException):
+            code = 0 if action() == 0 else min(ctypes.get_errno(), 254)
+        os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return f"killed by signal {os.WTERMSIG(status)}"
+    code = os.WEXITSTATUS(status)
+    return "done" if code == 0 else errno.errorcode.get(code, str(code))
+
+
+# --- isolation_namespaces: Processes, network and names: whether this container has its own ---
+
+# The inode numbers of the first namespaces, which the kernel fixes (include/linux/proc_ns.h).
+FIRST_NAMESPACES = {
+    "ipc": 0xEFFFFFFF,
+    "uts": 0xEFFFFFFE,
+    "user": 0xEFFFFFFD,
+    "pid": 0xEFFFFFFC,
+    "cgroup": 0xEFFFFFFB,
+}
+NOWHERE = ("192.0.2.1", 9)  # TEST-NET-1 of RFC 5737: nobody has it, a route to it leads outside
+INTERFACE_IS_UP = 0x1  # IFF_UP, in /sys/class/net/NAME/flags
+
+
+def namespace(kind: str) -> int | None:
+    """Return a namespace's number; None where the kernel has no such kind."""
+    try:
+        return os.stat(f"/proc/self/ns/{kind}").st_ino  # noqa: PTH116
+    except OSError:
+        return None
+
+
+def check_processes(check: Check, grants: Grants) -> None:
+    """Look for processes that are not this container's: the host's, or another container's."""
+    own = namespace("pid")
+    oldest = oldest_ancestor()
+    threads = (first_line("/proc/2/comm") or "") == "kthreadd"
+    check.evidence.update(
+        namespace=own,
+        pid_1=first_line("/proc/1/comm"),
+        oldest_ancestor=oldest,
+        visible=sum(name.isdigit() for name in os.listdir("/proc")),  # noqa: PTH208
+    )
+    reached = []
+    if own == FIRST_NAMESPACES["pid"] or threads:
+        reached.append("the host's processes are visible")
+    elif oldest != 1:
+        reached.append("processes of another container are visible: PID 1 did not start this one")
+    grants.judge(check, reached, granted=grants.word("pid") == "host")
+
+
+def oldest_ancestor() -> int:
+    """Return the process at the top of this one's line of parents, 1 in a container of its own."""
+    pid = os.getpid()
+    while pid > 1:
+        parent = int(process_of(str(pid)).get("PPid") or "0")
+        if parent == 0:  # its parent is outside
+            break
+        pid = parent
+    return pid
+
+
+def check_network(check: Check, grants: Grants) -> None:
+    """Compare interfaces and routes with the plan's network."""
+    up = [name for _, name in socket.if_nameindex() if name != "lo" and is_up(name)]
+    hosts = [name for name in up if is_hosts(name)]
+    check.evidence.update(
+        namespace=namespace("net"), interfaces=up, of_the_host=hosts, route=route_outside()
+    )
+    planned = grants.word("network")
+    reached = [f"the host's interface {name} is here" for name in hosts]
+    if planned in (None, "none"):
+        reached += [f"the interface {name} is up" for name in up if name not in hosts]
+        if check.evidence["route"] == "found":
+            reached.append("there is a route to other machines")
+    grants.judge(check, reached, granted=planned == "host")
+
+
+def is_up(name: str) -> bool:
+    """Whether an interface is up; one that cannot be asked counts as up."""
+    flags = first_line(f"/sys/class/net/{name}/flags")
+    return flags is None or bool(int(flags, 16) & INTERFACE_IS_UP)
+
+
+def is_hosts(name: str) -> bool:
+    """Whether an interface is a machine's: hardware, or a bridge that containers hang on."""
+    folder = Path("/sys/class/net") / name
+    return (folder / "device").exists() or (folder / "bridge").exists()
+
+
+def route_outside() -> str:
+    """Return "found" when the kernel has a way to other machines; no packet is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        try:
+            client.connect(NOWHERE)
+        except OSError as error:
+            return errno_name(error)
+    return "found"
+
+
+def check_namespaces(check: Check, grants: Grants) -> None:
+    """Compare ipc, uts and cgroup with the host's own, and record the user namespace."""
+    reached = []
+    for kind in ("ipc", "uts", "cgroup", "user"):
+        number = namespace(kind)
+        shared = number == FIRST_NAMESPACES[kind]
+        check.evidence[kind] = {"number": number, "is_the_hosts": shared}
+        allowed = kind == "user" or (kind == "ipc" and grants.word("ipc") == "host")
+        if shared and not allowed:
+            reached.append(f"the {kind} namespace is the host's")
+    grants.judge(check, reached)
+
+
+# --- isolation_nodes: Device nodes that the plan does not pass: those that are there, and those that could be made ---
+
+# Nodes that every container has, with the numbers that its device cgroup allows: null, zero, full,
+# random, urandom, tty, console, ptmx, and terminals.
+ENGINE_NODES = ((1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 0), (5, 1), (5, 2))
+PTS_MAJORS = range(136, 144)
+DRM_MAJOR = 226
+MEM_MAJOR = 1  # mem, kmem, port, kmsg: opening one does nothing
+# Where nothing was listed by the kernel: the first card, the first render node, /dev/mem, /dev/kmsg.
+USUAL_NUMBERS = ("c 226:0", "c 226:128", "c 1:1", "c 1:11")
+MOST_NODES, MOST_NUMBERS, MOST_ENTRIES = 400, 12, 2000
+
+
+class Node:
+    """A device node, by its path and number."""
+
+    def __init__(self, path: str, status: os.stat_result) -> None:
+        self.path = path
+        self.block = stat.S_ISBLK(status.st_mode)
+        self.number = (os.major(status.st_rdev), os.minor(status.st_rdev))
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether it stands for a GPU, by its number or by its name."""
+        named = re.search(r"/dri/(card|renderD)\d+$|/kfd$|/nvidia[^/]*$", self.path) is not None
+        return named or (not self.block and self.number[0] == DRM_MAJOR)
+
+    @property
+    def is_the_engines(self) -> bool:
+        """Whether every container has it."""
+        return not self.block and (self.number in ENGINE_NODES or self.number[0] in PTS_MAJORS)
+
+    def __str__(self) -> str:
+        kind = "b" if self.block else "c"
+        return f"{self.path} ({kind} {self.number[0]}:{self.number[1]})"
+
+
+def node_at(path: str) -> Node | None:
+    """Return the device node at *path* itself, None where there is none."""
+    with contextlib.suppress(OSError):
+        status = os.lstat(path)
+        if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
+            return Node(path, status)
+    return None
+
+
+def nodes_here() -> list[Node]:
+    """Return the device nodes under /dev, and at the top of every mount that allows any."""
+    found: dict[str, Node] = {}
+    for path in [*paths_under("/dev", depth=3), *paths_of_mounts()]:
+        node = node_at(path)
+        if node is not None:
+            found[path] = node
+        if len(found) >= MOST_NODES:
+            break
+    return list(found.values())
+
+
+def paths_of_mounts() -> Iterator[str]:
+    """Yield mount targets and what lies in them, where a device node would be one."""
+    for mount in mount_points():
+        kernel = any(mount.is_below(folder) for folder in ("/proc", "/sys", "/dev"))
+        if kernel or "nodev" in mount.options:
+            continue
+        yield mount.target
+        yield from paths_under(mount.target, depth=1)
+
+
+def paths_under(folder: str, *, depth: int) -> Iterator[str]:
+    """Yield the paths in *folder*, the nearest first; a large folder is cut off."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        folders = []
+        for count, entry in enumerate(entries):
+            if count >= MOST_ENTRIES:
+                break
+            yield entry.path
+            if depth > 1 and entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+        for path in folders:
+            yield from paths_under(path, depth=depth - 1)
+
+
+def reach(node: Node) -> tuple[str, str]:
+    """Return which of "rw" the kernel allows on *node*, and how that was found out.
+
+    access(2) asks the node's mode and the device cgroup without opening: to open some devices is
+    to use them (a watchdog starts, a tape rewinds). GPU nodes and memory are opened all the same.
+    """
+    if os.statvfs(node.path).f_flag & os.ST_NODEV:
+        return "", "nodev"
+    allowed = "".join(
+        letter for letter, mode in (("r", os.R_OK), ("w", os.W_OK)) if os.access(node.path, mode)
+    )
+    if allowed and not (node.is_gpu or (node.number[0] == MEM_MAJOR and not node.block)):
+        return allowed, f"{allowed} allowed, not opened"
+    flags = os.O_RDWR if allowed == "rw" else os.O_WRONLY if allowed == "w" else os.O_RDONLY
+    try:
+        os.close(os.open(node.path, flags | os.O_CLOEXEC | os.O_NONBLOCK))
+    except OSError as error:
+        # No driver behind a node that may be opened is no protection: another day there is one.
+        return allowed, errno_name(error)
+    return allowed, "opened"
+
+
+def granted_numbers(grants: Grants) -> dict[tuple[int, int], str]:
+    """Return the numbers of the nodes that the plan passes, and the access to each."""
+    found = {}
+    for path, permissions in grants.devices.items():
+        with contextlib.suppress(OSError):
+            number = os.stat(path).st_rdev  # noqa: PTH116
+            found[os.major(number), os.minor(number)] = permissions
+    return found
+
+
+def check_nodes(check: Check, grants: Grants, nodes: list[Node]) -> None:
+    """Judge every node by what the plan passes of it: nothing, or less than what is reached."""
+    granted = granted_numbers(grants)
+    reached = []
+    for node in nodes:
+        allowed, how = reach(node)
+        given = granted.get(node.number, "")
+        check.evidence[str(node)] = f"{how}, granted {given}" if given else how
+        beyond = "".join(letter for letter in allowed if letter not in given)
+        if beyond:
+            reached.append(
+                f"{node} can be opened ({allowed}{', planned ' + given if given else ''})"
+            )
+    grants.judge(check, reached)
+
+
+def check_gpu_nodes(check: Check, grants: Grants) -> None:
+    """Open every GPU node that is here: the device cgroup must refuse the others."""
+    check_nodes(check, grants, [node for node in nodes_here() if node.is_gpu])
+
+
+def check_host_devices(check: Check, grants: Grants) -> None:
+    """Ask for every other device of the host: memory, disks, /dev/kvm, /dev/fuse."""
+    nodes = nodes_here()
+    check_nodes(check, grants, [n for n in nodes if not n.is_gpu and not n.is_the_engines])
+    check.evidence["engine_nodes"] = sum(node.is_the_engines for node in nodes)
+
+
+def check_new_nodes(check: Check, grants: Grants) -> None:
+    """Try to make nodes for other GPUs, memory and disks, and to open what could be made."""
+    given = granted_numbers(grants)
+    made, opened = [], []
+    for text in host_numbers():
+        kind, _, number = text.partition(" ")
+        major, _, minor = number.partition(":")
+        if (int(major), int(minor)) in given:
+            continue
+        result, allowed = make_node(kind, int(major), int(minor))
+        check.evidence[text] = result
+        if result.startswith("made"):
+            made.append(f"a node for {text} can be made")
+        if allowed:
+            opened.append(f"a node for {text} can be made and opened ({allowed})")
+    # A grant of MKNOD is a grant of nodes; what may be opened is the device cgroup's to say.
+    grants.judge(check, opened or made, granted=not opened and grants.capability(CAP_MKNOD))
+
+
+def host_numbers() -> list[str]:
+    """Return numbers of devices that this host has: GPUs, KFD, disks, memory."""
+    found = list(USUAL_NUMBERS)
+    for pattern, kind in (
+        ("/sys/class/drm/*/dev", "c"),
+        ("/sys/class/kfd/kfd/dev", "c"),
+        ("/sys/class/block/*/dev", "b"),
+    ):
+        for path in sorted(Path("/").glob(pattern.lstrip("/")))[:MOST_NUMBERS]:
+            number = first_line(str(path))
+            if number and number.replace(":", "").isdigit():
+                found.append(f"{kind} {number}")
+    return list(dict.fromkeys(found))[: 2 * MOST_NUMBERS]
+
+
+def make_node(kind: str, major: int, minor: int) -> tuple[str, str]:
+    """Make a node where one can be written, and return what came of it and the access to it."""
+    mode = 0o600 | (stat.S_IFBLK if kind == "b" else stat.S_IFCHR)
+    refused: list[str] = []
+    for folder in ("/dev", os.environ.get("TMPDIR") or "/tmp", os.environ.get("HOME") or "/"):
+        path = f"{folder.rstrip('/')}/.probe-node-{os.getpid()}"
+        try:
+            os.mknod(path, mode, os.makedev(major, minor))
+        except OSError as error:
+            refused.append(errno_name(error))
+            continue
+        try:
+            node = node_at(path)
+            allowed, how = reach(node) if node is not None else ("", "gone")
+        finally:
+            os.unlink(path)  # noqa: PTH108
+        if how != "nodev":
+            return f"made, {how}", allowed
+        refused.append("made, nodev")
+    # EPERM is the kernel's word on nodes; a folder that cannot be written says nothing of them.
+    best = [word for word in refused if word == "EPERM" or word.startswith("made")]
+    return (best or refused)[0], ""
+
+
+# --- isolation_sockets: Sockets of container engines: whoever talks to one is root on the host ---
+
+SOCKET_PATTERNS = (
+    "/run/docker.sock",
+    "/run/docker/*.sock",
+    "/run/containerd/*.sock*",
+    "/run/containerd/s/*",
+    "/run/docker/containerd/*.sock",
+    "/run/podman/podman.sock",
+    "/run/crio/crio.sock",
+    "/run/k3s/containerd/containerd.sock",
+    "/run/buildkit/buildkitd.sock",
+    "/run/cri-dockerd.sock",
+    "/run/user/*/docker.sock",
+    "/run/user/*/podman/podman.sock",
+    "/var/run/docker.sock",
+    "/var/lib/incus/unix.socket",
+    "/var/lib/lxd/unix.socket",
+)
+ENGINE_NAME = re.compile(
+    r"docker|containerd|podman|crio|cri-o|buildkit|kubelet|incus|lxd", re.IGNORECASE
+)
+# What engines of Docker's API put into the headers of every answer.
+ENGINE_ANSWER = re.compile(
+    rb"^(Server: (Docker|Libpod)|Api-Version:|Libpod-)", re.IGNORECASE | re.MULTILINE
+)
+WAIT_SECONDS = 0.1
+MOST_SOCKETS = 32
+LISTENS = 0x10000  # __SO_ACCEPTCON, in the flags of /proc/net/unix
+
+
+def check_engine_sockets(check: Check, grants: Grants) -> None:
+    """Connect to every socket that is an engine's by name, and ask the others whether they are."""
+    reached = []
+    for name in candidate_sockets()[:MOST_SOCKETS]:
+        outcome = ask(name)
+        engine = outcome == "answers as an engine" or (
+            outcome.startswith("connected") and ENGINE_NAME.search(name) is not None
+        )
+        check.evidence[name] = outcome
+        if engine:
+            reached.append(f"the engine's socket {name} can be reached")
+    # No plan can grant one: it is refused whatever the reason.
+    grants.judge(check, reached)
+
+
+def candidate_sockets() -> list[str]:
+    """Return sockets at usual paths, at the top of mounts, and abstract ones ("@name")."""
+    found = [
+        str(path)
+        for pattern in SOCKET_PATTERNS
+        for path in sorted(Path("/").glob(pattern.lstrip("/")))
+    ]
+    for path in paths_of_mounts():
+        with contextlib.suppress(OSError):
+            if stat.S_ISSOCK(os.lstat(path).st_mode):
+                found.append(path)
+    found += [
+        name
+        for name in listening_sockets(Path("/proc/net/unix").read_text(errors="replace"))
+        if ENGINE_NAME.search(name)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def listening_sockets(table: str) -> list[str]:
+    """Return the names of listening sockets in the form of /proc/net/unix."""
+    rows = (line.split(None, 7) for line in table.splitlines()[1:])
+    return [row[7] for row in rows if len(row) > 7 and int(row[3], 16) & LISTENS]  # noqa: PLR2004
+
+
+def ask(name: str) -> str:
+    """Return what a socket does when it is connected to and greeted in HTTP."""
+    address = "\0" + name[1:] if name.startswith("@") else name
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(WAIT_SECONDS)
+        try:
+            client.connect(address)
+        except OSError as error:
+            return errno_name(error)
+        with contextlib.suppress(OSError):
+            client.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
+            if ENGINE_ANSWER.search(client.recv(4096)):
+                return "answers as an engine"
+    return "connected, answers as something else"
+
+
+# --- isolation: What was not granted must be out of reach: each thing is tried, not read from a setting ---
+
+def stage_isolation(job: dict[str, Any], reporter: Reporter, _state: dict[str, Any]) -> None:
+    """Try to reach what the plan does not grant."""
+    grants = Grants(job["expect"])
+    for name, examine in (
+        ("other_gpu_nodes", check_gpu_nodes),
+        ("host_devices", check_host_devices),
+        ("new_device_nodes", check_new_nodes),
+        ("engine_sockets", check_engine_sockets),
+        ("raw_sockets", check_raw_sockets),
+        ("user_namespaces", check_user_namespaces),
+        ("ptrace_pid_1", check_ptrace),
+        ("root_writes", check_root_writes),
+        ("kernel_settings", check_kernel_settings),
+        ("masked_paths", check_masked_paths),
+        ("processes", check_processes),
+        ("network", check_network),
+        ("namespaces", check_namespaces),
+    ):
+        with reporter.check("isolation", name) as check:
+            examine(check, grants)
 
 
 # --- transformer: A causal transformer in plain torch operations, and what fp32 rounding may do to one ---
@@ -3429,13 +4829,13 @@ def stage_peer_copies(job: dict[str, Any], reporter: Reporter, state: dict[str, 
     """Copy from each GPU to each other one and compare."""
     with reporter.check("collectives", "peer_copies") as check:
         check.evidence.update(job["note"])
-        check_peer_copies(check, state["torch"])
+        check_peer_copies(check, state["torch"], job["message_bytes"])
 
 
-def check_peer_copies(check: Check, torch: Any) -> None:
+def check_peer_copies(check: Check, torch: Any, most_bytes: int | None) -> None:
     """Fill a matrix, a row for each source: GB/s, and whether the driver grants direct access."""
     count = torch.cuda.device_count()
-    size = PEER_BYTES if count <= MANY_GPUS else PEER_BYTES_OF_MANY
+    size = most_bytes or (PEER_BYTES if count <= MANY_GPUS else PEER_BYTES_OF_MANY)
     speeds: list[list[float | None]] = [[None] * count for _ in range(count)]
     access: list[list[int | None]] = [[None] * count for _ in range(count)]
     check.evidence.update(bytes=size, gb_per_s=speeds, direct_access=access)
@@ -3471,6 +4871,781 @@ def copied(torch: Any, values: Any, source: int, target: int) -> tuple[float, in
     return rate(4 * count, seconds), int((there != expected).sum().item())
 
 
+# --- tools_run: ROCm's own tools as child processes: a time limit, bounded output, and no word of theirs decides ---
+
+TOOL_SECONDS = 60.0
+MOST_OUTPUT = 8 << 20  # bytes; 64 partitions make some megabytes of JSON
+MOST_REASON = 400
+READ_SIZE = 65536
+
+
+class ToolRun:
+    """What a tool printed, and how it ended: "" is by itself."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.command = list(command)
+        self.ended = ""
+        self.code: int | None = None
+        self.seconds = 0.0
+        self._output: dict[str, list[bytes]] = {"out": [], "err": []}
+
+    def add(self, name: str, data: bytes) -> None:
+        """Keep a piece of output; too much of it ends the tool."""
+        self._output[name].append(data)
+        if sum(len(piece) for pieces in self._output.values() for piece in pieces) > MOST_OUTPUT:
+            self.ended = f"it printed more than {MOST_OUTPUT >> 20} MiB"
+
+    @property
+    def out(self) -> str:
+        """Standard output."""
+        return b"".join(self._output["out"]).decode(errors="replace")
+
+    @property
+    def err(self) -> str:
+        """Standard error."""
+        return b"".join(self._output["err"]).decode(errors="replace")
+
+    @property
+    def reason(self) -> str:
+        """Return why it failed, in its own last words where it has any."""
+        said = self.err if len(self.out) > MOST_REASON else f"{self.out} {self.err}"
+        words = " ".join(plain(said).split())[-MOST_REASON:]
+        how = self.ended
+        if not how and self.code:
+            how = signal_name(-self.code) if self.code < 0 else f"exit code {self.code}"
+        return ": ".join(part for part in (how, words) if part) or "it printed nothing"
+
+    def evidence(self) -> dict[str, object]:
+        """Return command, end and time."""
+        seconds = round(self.seconds, 3)
+        return {"command": " ".join(self.command), "exit_code": self.code, "seconds": seconds}
+
+
+def find_tool(name: str) -> str | None:
+    """Return the path of a ROCm tool: on PATH, or where ROCm installs it."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/opt/rocm/bin")
+
+
+def run_tool(command: Sequence[str], seconds: float = TOOL_SECONDS) -> ToolRun:
+    """Run a tool to its end, its time limit or its output limit, whatever comes first."""
+    run = ToolRun([os.path.basename(command[0]), *command[1:]])  # noqa: PTH119
+    begin = time.monotonic()
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "LC_ALL": "C.UTF-8", "TERM": "dumb", "COLUMNS": "200"},
+            start_new_session=True,
+        )
+    except OSError as error:
+        run.ended = f"it cannot be started: {error.strerror}"
+        return run
+    with process, selectors.DefaultSelector() as selector:
+        for name, stream in (("out", process.stdout), ("err", process.stderr)):
+            assert stream is not None
+            selector.register(stream, selectors.EVENT_READ, name)
+        while selector.get_map() and not run.ended:
+            left = seconds - (time.monotonic() - begin)
+            if left <= 0:
+                run.ended = f"it did not end within {seconds:g} s"
+            for key, _ in selector.select(max(0.0, min(left, 0.5))):
+                data = os.read(key.fd, READ_SIZE)
+                if data:
+                    run.add(key.data, data)
+                else:
+                    selector.unregister(key.fileobj)
+        if run.ended:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(2.0)
+        if process.poll() is None:  # its pipes are shut, and it is still there
+            run.ended = run.ended or "it closed its output and did not end"
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+    run.code = process.returncode
+    run.seconds = time.monotonic() - begin
+    return run
+
+
+def plain(text: str) -> str:
+    """Return text without colour codes, and without other control characters but line ends."""
+    kept, rest = [], text
+    while rest:
+        before, escape, rest = rest.partition("\x1b[")
+        kept.append(before)
+        if escape:
+            rest = rest.lstrip("0123456789;")[1:]
+    return "".join(c for c in "".join(kept) if c.isprintable() or c in "\n\t")
+
+
+# --- tools_amdsmi: The python module amdsmi, by which vLLM and parts of SGLang find ROCm and its GPUs ---
+
+# Runs in a process of its own: the module loads a library that can abort, or wait for a GPU.
+AMDSMI_PROGRAM = r"""
+import importlib.util, json, sys
+sys.path[:] = [entry for entry in sys.path if entry]
+seen = {"servers": [name for name in ("vllm", "sglang") if importlib.util.find_spec(name)]}
+def tell(**more):
+    print("\n" + json.dumps({**seen, **more}), flush=True)
+    raise SystemExit
+def attempt(call, *given):
+    try:
+        return call(*given)
+    except Exception as error:
+        seen.setdefault("errors", {})[call.__name__] = " ".join(str(error).split())[:300]
+try:
+    import amdsmi
+except ModuleNotFoundError as error:
+    tell(**({"absent": True} if error.name == "amdsmi" else {"error": f"import: {error}"}))
+except BaseException as error:
+    tell(error=f"import: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
+seen.update(path=str(getattr(amdsmi, "__file__", None)), version=str(getattr(amdsmi, "__version__", None)))
+try:
+    amdsmi.amdsmi_init()
+    handles = amdsmi.amdsmi_get_processor_handles()
+except BaseException as error:
+    tell(error=f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+tell(devices=[{
+    "pci_address": attempt(amdsmi.amdsmi_get_gpu_device_bdf, handle),
+    "uuid": attempt(amdsmi.amdsmi_get_gpu_device_uuid, handle),
+} for handle in handles])
+"""
+SOURCES = (
+    "vllm-project/vllm vllm/platforms/__init__.py (rocm_platform_plugin) and platforms/rocm.py",
+    "sgl-project/sglang multimodal_gen/runtime/platforms/__init__.py (rocm_platform_plugin)",
+)
+NOT_FOUND = (
+    "vLLM takes a machine for ROCm only when amdsmi initialises and lists a GPU: it will find no "
+    "device here",
+    "SGLang's language models decide by torch.version.hip, not by this; its multimodal runtime asks "
+    "amdsmi as vLLM does and will find no device",
+)
+FOUND = (
+    "vLLM will choose ROCm: amdsmi initialises and lists a GPU",
+    "SGLang's multimodal runtime will choose ROCm as vLLM does; its language models decide by "
+    "torch.version.hip",
+)
+OTHER_ORDER = (
+    "vLLM takes the n-th GPU of HIP for the n-th of amdsmi: names, uuids and the xGMI test for its "
+    "custom all-reduce can be those of another GPU"
+)
+
+
+def check_amdsmi(check: Check, planned: list[dict[str, Any]]) -> None:
+    """Initialise amdsmi as the workload's user and compare its list with the plan's GPUs, HIP's order."""
+    run = run_tool(
+        [sys.executable, *(["-s"] if sys.flags.no_user_site else []), "-c", AMDSMI_PROGRAM]
+    )
+    seen = last_object(run.out)
+    check.evidence.update(seconds=round(run.seconds, 3), sources=list(SOURCES))
+    if seen is None:
+        check.evidence.update(vllm=NOT_FOUND[0], sglang=NOT_FOUND[1])
+        check.degrade(f"amdsmi ended its process: {run.reason}. {NOT_FOUND[0]}")
+        return
+    check.evidence.update(seen)
+    judge_amdsmi(check, seen, planned)
+
+
+def judge_amdsmi(check: Check, seen: dict[str, Any], planned: list[dict[str, Any]]) -> None:
+    """Say what the servers will do with what amdsmi says here."""
+    devices = seen.get("devices") or []
+    words = FOUND if devices else NOT_FOUND
+    check.evidence.update(vllm=words[0], sglang=words[1])
+    if seen.get("absent"):
+        if not seen.get("servers"):
+            check.skip(f"this image's python has no module amdsmi. {words[0]}")
+            return
+        check.degrade(f"{' and '.join(seen['servers'])} is here and amdsmi is not. {words[0]}")
+    elif seen.get("error"):
+        check.degrade(f"amdsmi does not work: {seen['error']}. {words[0]}")
+    elif not devices:
+        check.degrade(f"amdsmi initialises and lists no GPU. {words[0]}")
+    else:
+        judge_order(check, [device["pci_address"] for device in devices], planned)
+
+
+def judge_order(check: Check, addresses: list[Any], planned: list[dict[str, Any]]) -> None:
+    """Compare amdsmi's list, by PCI address, with the GPUs that were passed, in HIP's order."""
+    # The function tells partitions apart, and each tool counts them in its own way.
+    listed = [str(address).lower().rpartition(".")[0] for address in addresses]
+    named = [str(gpu.get("pci_address") or "").lower() for gpu in planned]
+    wanted = [address.rpartition(".")[0] for address in named if address]
+    check.evidence.update(listed=len(listed), planned=len(planned) or None)
+    if not wanted:
+        return
+    missing = [address for address in wanted if address not in listed]
+    if missing:
+        check.degrade(f"amdsmi does not list {', '.join(missing)}. {OTHER_ORDER}")
+    elif listed != wanted:
+        places = {address: listed.index(address) for address in dict.fromkeys(wanted)}
+        check.evidence["amdsmi_index_of_hip_index"] = [places[address] for address in wanted]
+        more = len(listed) - len(wanted)
+        what = (
+            f"amdsmi lists {more} GPUs that were not passed"
+            if more > 0
+            else "amdsmi's order is not HIP's"
+        )
+        pairs = ", ".join(
+            f"HIP {hip} is amdsmi {places[address]}" for hip, address in enumerate(wanted[:8])
+        )
+        check.degrade(f"{what} ({pairs}): {OTHER_ORDER}")
+
+
+def last_object(text: str) -> dict[str, Any] | None:
+    """Return the last line that is a JSON object: libraries print before it."""
+    for line in reversed(text.splitlines()):
+        if line.startswith("{"):
+            try:
+                value = json.loads(line)
+            except ValueError:
+                continue
+            return value if isinstance(value, dict) else None
+    return None
+
+
+# --- tools_links: xGMI: the links that the host has between the plan's GPUs, against those seen from inside ---
+
+def check_xgmi(
+    check: Check,
+    planned: list[dict[str, Any]],
+    gpus: list[dict[str, Any]],
+    root: str = KFD_NODES,
+) -> None:
+    """Find every planned link in KFD's topology, and compare what amd-smi says of width and speed."""
+    wanted = {gpu["index"]: gpu.get("xgmi_peers") for gpu in planned}
+    if not any(wanted.values()):
+        unknown = all(peers is None for peers in wanted.values())
+        check.skip(
+            "the plan does not know of xGMI between its GPUs"
+            if unknown
+            else "the host has no xGMI between the plan's GPUs"
+        )
+        return
+    nodes = [node for node in topology_nodes(root) if node.is_gpu]
+    found = {gpu["index"]: node_of(gpu, nodes) for gpu in planned}
+    names = {gpu["index"]: gpu.get("pci_address") or f"GPU {gpu['index']}" for gpu in planned}
+    problems, links = compared_links(wanted, found, names)
+    check.evidence["links"] = links
+    problems += uneven_links(links) + smi_problems(check, planned, gpus)
+    if problems:
+        check.degrade("; ".join(problems))
+
+
+def node_of(gpu: dict[str, Any], nodes: list[TopologyNode]) -> TopologyNode | None:
+    """Return the topology's node of a planned GPU."""
+    return next((node for node in nodes if node.is_planned(gpu)), None)
+
+
+def compared_links(
+    wanted: dict[int, Any], found: dict[int, TopologyNode | None], names: dict[int, str]
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the links that are missing, in words, and those that are there, with their figures."""
+    problems: list[str] = []
+    links: list[dict[str, Any]] = []
+    for index, peers in wanted.items():
+        node = found[index]
+        if node is None:
+            problems.append(f"{names[index]} is not in KFD's topology here")
+            continue
+        seen = {link.get("node_to"): link for link in node.links if link.get("type") == XGMI_LINK}
+        for peer in peers or []:
+            other = found.get(peer)
+            link = None if other is None else seen.get(other.number)
+            if link is None:
+                problems.append(f"{names[index]} has no xGMI link to {names.get(peer, peer)} here")
+                continue
+            links.append(
+                {
+                    "from": names[index],
+                    "to": names[peer],
+                    "weight": link.get("weight"),
+                    # MB/s in the kernel's words: of one link, and of all links between the two.
+                    "min_bandwidth": link.get("min_bandwidth"),
+                    "max_bandwidth": link.get("max_bandwidth"),
+                }
+            )
+    return problems, links
+
+
+def uneven_links(links: list[dict[str, Any]]) -> list[str]:
+    """Return the pairs whose two directions differ: one of the links between them is down."""
+    widths = {(link["from"], link["to"]): link["max_bandwidth"] for link in links}
+    return [
+        f"xGMI from {a} to {b} has {width} MB/s, back {widths[b, a]} MB/s"
+        for (a, b), width in widths.items()
+        if a < b and width is not None and widths.get((b, a)) not in (None, width)
+    ]
+
+
+def smi_problems(
+    check: Check, planned: list[dict[str, Any]], gpus: list[dict[str, Any]]
+) -> list[str]:
+    """Return what amd-smi says against the links: one that is not enabled, a GPU slower than the rest."""
+    ours = {str(gpu.get("pci_address")).lower() for gpu in planned}
+    known = [gpu for gpu in gpus if gpu["pci_address"] in ours]
+    problems = [
+        f"amd-smi says that the xGMI link of {gpu['pci_address']} to {link.get('bdf')} is {status}"
+        for gpu in known
+        for link in gpu["links"]
+        if link.get("link_type") == "XGMI"
+        and str(link.get("bdf")).lower() in ours
+        and (status := str(link.get("link_status", "ENABLED"))) not in ("ENABLED", "N/A")
+    ]
+    for what, unit in (("xgmi_bit_rate", "Gb/s a lane"), ("xgmi_bandwidth", "Gb/s a link")):
+        values = {gpu["pci_address"]: gpu[what] for gpu in known if gpu[what] is not None}
+        check.evidence[what] = values
+        best = max(values.values(), default=0)
+        problems += [
+            f"xGMI of {address} runs at {value:g} {unit}, of others at {best:g}"
+            for address, value in values.items()
+            if value < best
+        ]
+    return problems
+
+
+# --- tools_ras: Errors that the GPUs' own memory and links have counted ---
+
+PCI_DEVICES = "/sys/bus/pci/devices"
+# "ue: 1" and "ce: 0", as the kernel's amdgpu_ras.c prints a block's counters.
+COUNTER = re.compile(r"^\s*(ue|ce|de)\s*:\s*(\d+)\s*$", re.MULTILINE)
+COUNTER_WORDS = {"ue": "uncorrectable", "ce": "correctable", "de": "deferred"}
+# What counters of a card read that is asleep under runtime power management.
+ASLEEP = 1048560
+
+
+def check_ras(
+    check: Check,
+    planned: list[dict[str, Any]],
+    gpus: list[dict[str, Any]],
+    root: str = PCI_DEVICES,
+) -> None:
+    """Degrade for uncorrectable errors: the GPU may compute right now, and has lost data since the driver started."""
+    counts: dict[str, dict[str, int]] = {}
+    for address in addresses_of(planned, gpus):
+        counts[address] = counters_in_sysfs(Path(root) / address / "ras")
+    for gpu in gpus:
+        counted = counts.get(gpu["pci_address"] or "")
+        if counted is None:
+            continue
+        for word in COUNTER_WORDS.values():
+            value = gpu.get(f"{word}_errors")
+            if isinstance(value, int) and value != ASLEEP:
+                counted[f"amd-smi {word}"] = value
+    check.evidence["counts"] = counts
+    if not any(counts.values()):
+        check.skip("neither the driver nor amd-smi shows error counters here")
+        return
+    bad = [
+        f"{address}: {', '.join(f'{value} in {name}' for name, value in sorted(wrong.items()))}"
+        for address, counted in counts.items()
+        if (wrong := {name: value for name, value in counted.items() if value and is_loss(name)})
+    ]
+    if bad:
+        check.degrade(f"uncorrectable memory errors since the driver was loaded, {'; '.join(bad)}")
+
+
+def addresses_of(planned: list[dict[str, Any]], gpus: list[dict[str, Any]]) -> list[str]:
+    """Return the PCI addresses to look at: the plan's, or without a plan whatever amd-smi lists."""
+    named = [gpu.get("pci_address") for gpu in planned or gpus]
+    return list(dict.fromkeys(str(address).lower() for address in named if address))
+
+
+def is_loss(name: str) -> bool:
+    """Whether a counter counts data that was lost: corrected errors are what ECC is for."""
+    return name.endswith(" uncorrectable")
+
+
+def counters_in_sysfs(folder: Path) -> dict[str, int]:
+    """Return the driver's counters by block, {"umc uncorrectable": 0}; none where there are none."""
+    found = {}
+    for path in sorted(folder.glob("*_err_count")):
+        try:
+            text = path.read_text(errors="replace")
+        except OSError:
+            continue
+        block = path.name[: -len("_err_count")]
+        for kind, value in COUNTER.findall(text):
+            if int(value) != ASLEEP:
+                found[f"{block} {COUNTER_WORDS[kind]}"] = int(value)
+    return found
+
+
+# --- tools_rocminfo: What rocminfo prints, as agents ---
+
+# A field of an agent is indented by two blanks, one of a pool or an instruction set by more.
+AGENT_FIELD = re.compile(r"^  (\S[^:]*):\s*(.*?)\s*$")
+DEEPER_FIELD = re.compile(r"^\s{3,}(\S[^:]*):\s*(.*?)\s*$")
+CARET_COLOUR = re.compile(r"\^\[\[[0-9;]*m")
+UUID = re.compile(r"^GPU-([0-9a-fA-F]{16})$")
+
+
+def parse_rocminfo(text: str) -> list[dict[str, Any]]:
+    """Return the agents that rocminfo lists, processors included, in its order.
+
+    The layout changes from version to version and is often cut when it is passed on: an agent
+    begins with its name, whatever header stands before it.
+    """
+    agents: list[dict[str, Any]] = []
+    for line in CARET_COLOUR.sub("", plain(text)).splitlines():
+        field = AGENT_FIELD.match(line)
+        if field and field[1] == "Name":
+            agents.append({"name": field[2], "isas": [], "pools": []})
+        elif field and agents:
+            agents[-1].setdefault(field[1], field[2])
+        elif agents and (deeper := DEEPER_FIELD.match(line)):
+            if deeper[1] == "Name" and deeper[2].startswith("amdgcn-"):
+                agents[-1]["isas"].append(deeper[2])
+            elif deeper[1] in ("Segment", "Size"):
+                agents[-1]["pools"].append((deeper[1], deeper[2]))
+    return [agent_of(fields) for fields in agents if "Device Type" in fields]
+
+
+def agent_of(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return one agent under the names that the rest of the probe uses; what was not printed is None."""
+    agent = {
+        "device_type": fields["Device Type"],
+        "name": fields["name"],
+        "node": leading_number(fields.get("Node")),
+    }
+    if agent["device_type"] != "GPU":
+        return agent
+    uuid = UUID.match(fields.get("Uuid", ""))
+    chip = leading_number(fields.get("Chip ID"))
+    place = leading_number(fields.get("BDFID"))
+    return {
+        **agent,
+        "marketing_name": fields.get("Marketing Name") or None,
+        "uuid": uuid[1].lower() if uuid else None,
+        "chip_id": None if chip is None else f"0x{chip:04x}",
+        "bdf_no_domain": None
+        if place is None
+        else f"{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}.{place & 7:x}",
+        "compute_units": leading_number(fields.get("Compute Unit")),
+        "first_global_pool_bytes": first_global_pool(fields["pools"]),
+        "isas": fields["isas"],
+    }
+
+
+def first_global_pool(pools: list[tuple[str, str]]) -> int | None:
+    """Return the size of the first global pool in bytes: device memory, on an APU a carve-out."""
+    seen_global = False
+    for key, value in pools:
+        if key == "Segment":
+            seen_global = value.startswith("GLOBAL")
+        elif seen_global:
+            size = leading_number(value)
+            return None if size is None else size << 10
+    return None
+
+
+def leading_number(text: str | None) -> int | None:
+    """Return the decimal number that a value begins with: 29631 of "29631(0x73bf)"."""
+    match = re.match(r"\d+", text or "")
+    return int(match[0]) if match else None
+
+
+# --- tools_smi: The JSON of rocm-smi and amd-smi, across the shapes that it has had ---
+
+# Words of absence. rocm-smi and amd-smi write all of them.
+NOTHING = ("", "n/a", "none", "unknown", "n/a (secondary die)")
+# What a value is called here: the names that versions of rocm-smi have given it, in lower case.
+ROCM_SMI_NAMES = {
+    "unique_id": ("unique id",),
+    "serial": ("serial number",),
+    "vbios": ("vbios version",),
+    "device_id": ("device id", "gpu id"),
+    "pci_address": ("pci bus",),
+    "gfx": ("gfx version",),
+    "vram_bytes": ("vram total memory (b)",),
+    "power_cap_watts": ("max graphics package power (w)",),
+    "compute_partition": ("compute partition",),
+    "memory_partition": ("memory partition",),
+    "pcie_replays": ("pcie replay count",),
+}
+FIRMWARE_SUFFIX = " firmware version"
+DECIMAL_STEP = re.compile(r"^gfx90(1\d)$")  # older versions print gfx9010 for gfx90a
+# Where versions of amd-smi keep a value, the newest first.
+AMD_SMI_PATHS = {
+    "pci_address": (("bdf",), ("bus", "bdf")),
+    "uuid": (("uuid",),),
+    "name": (("asic", "market_name"),),
+    "device_id": (("asic", "device_id"),),
+    "gfx": (("asic", "target_graphics_version"),),
+    "compute_units": (("asic", "num_compute_units"),),
+    "unique_id": (("asic", "asic_serial"),),
+    "serial": (("board", "product_serial"),),
+    "vbios": (("ifwi", "version"), ("vbios", "version"), ("ifwi", "name"), ("vbios", "name")),
+    "driver": (("driver", "version"), ("driver", "driver_version")),
+    "power_cap_watts": (
+        ("limit", "ppt0", "socket_power_limit"),
+        ("limit", "socket_power"),
+        ("limit", "max_power"),
+    ),
+    "compute_partition": (
+        ("partition", "accelerator_partition"),
+        ("partition", "compute_partition"),
+    ),
+    "memory_partition": (("partition", "memory_partition"),),
+    "partition": (("partition", "partition_id"), ("partition_id",)),
+    "uncorrectable_errors": (("ecc", "total_uncorrectable_count"), ("ecc", "uncorrectable_count")),
+    "correctable_errors": (("ecc", "total_correctable_count"), ("ecc", "correctable_count")),
+    "deferred_errors": (("ecc", "total_deferred_count"),),
+    "xgmi_bit_rate": (("link_metrics", "bit_rate"),),
+    "xgmi_bandwidth": (("link_metrics", "max_bandwidth"),),
+}
+NUMBERS = ("vram_bytes", "power_cap_watts", "pcie_replays", "compute_units", "partition")
+
+
+def json_documents(text: str) -> Iterator[Any]:
+    """Yield every JSON document in *text*: tools print warnings before, legends after, several at once."""
+    decoder = json.JSONDecoder()
+    place = 0
+    while (start := re.search(r"[\[{]", text[place:])) is not None:
+        place += start.start()
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except ValueError:
+            # Words in brackets stand before the data; a document that is cut off or misprinted has
+            # whole ones inside, which would be taken for it.
+            following = text.find("\n", place)
+            if following < 0 or text[place + 1 :].lstrip()[:1] in ('"', "{", "["):
+                return
+            place = following + 1
+            continue
+        yield value
+
+
+def present(value: Any) -> Any:
+    """Return a value, or None for every word of absence; a number with a unit is the number."""
+    if isinstance(value, dict) and "value" in value:
+        return present(value["value"])
+    if isinstance(value, str):
+        text = value.strip()
+        return None if text.lower() in NOTHING else text
+    return value
+
+
+def quantity(value: Any) -> float | int | None:
+    """Return a value as a number: 500 of "500 MHz"; None where it is none."""
+    value = present(value)
+    if isinstance(value, str):
+        match = re.match(r"[-+]?\d+(\.\d+)?", value)
+        value = float(match[0]) if match else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return int(value) if value == int(value) else value
+
+
+def hex_digits(value: Any) -> str | None:
+    """Return a unique id as 16 hex digits: tools lose leading zeros; 0 is none."""
+    text = str(present(value) or "").lower()
+    text = text.removeprefix("0x")
+    if not re.fullmatch(r"[0-9a-f]{1,16}", text) or not int(text, 16):
+        return None
+    return text.rjust(16, "0")
+
+
+def parse_rocm_smi(text: str) -> dict[str, dict[str, Any]]:
+    """Return rocm-smi's cards, "card0" and so on; none where it printed no JSON."""
+    cards: dict[str, dict[str, Any]] = {}
+    for document in json_documents(text):
+        if not isinstance(document, dict):
+            continue
+        for name, fields in document.items():
+            if re.fullmatch(r"card\d+", name) and isinstance(fields, dict):
+                cards.setdefault(name, {}).update(fields)
+    return {name: rocm_smi_card(fields) for name, fields in cards.items()}
+
+
+def rocm_smi_card(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return one card under our names; what is not there is None."""
+    lower = {key.strip().rstrip(":").lower(): value for key, value in fields.items()}
+    card: dict[str, Any] = {}
+    for name, known in ROCM_SMI_NAMES.items():
+        found = [present(lower[key]) for key in known if key in lower]
+        card[name] = next((value for value in found if value is not None), None)
+        if name in NUMBERS:
+            card[name] = quantity(card[name])
+    card["unique_id"] = hex_digits(card["unique_id"])
+    card["pci_address"] = card["pci_address"] and str(card["pci_address"]).lower()
+    card["serial"] = None if card["serial"] == "0" else card["serial"]
+    step = DECIMAL_STEP.match(str(card["gfx"]))
+    if step:
+        card["gfx"] = f"gfx90{int(step[1]):x}"
+    card["firmware"] = {
+        key[: -len(FIRMWARE_SUFFIX)]: value
+        for key, value in lower.items()
+        if key.endswith(FIRMWARE_SUFFIX) and present(value) is not None
+    }
+    return card
+
+
+def amd_smi_rows(text: str) -> list[dict[str, Any]]:
+    """Return the objects about a GPU, wherever a version of amd-smi puts them."""
+    rows: list[dict[str, Any]] = []
+
+    def collect(value: Any) -> None:
+        if isinstance(value, dict) and "gpu" in value:
+            rows.append(value)
+        elif isinstance(value, dict):
+            for inner in value.values():
+                collect(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                collect(inner)
+
+    for document in json_documents(text):
+        collect(document)
+    return rows
+
+
+def merged_rows(outputs: list[str]) -> dict[int, dict[str, Any]]:
+    """Join what several commands of amd-smi said, by its own number of the GPU."""
+    merged: dict[int, dict[str, Any]] = {}
+    for text in outputs:
+        for row in amd_smi_rows(text):
+            if isinstance(row["gpu"], int):
+                merged.setdefault(row["gpu"], {}).update(row)
+    return merged
+
+
+def amd_smi_gpu(row: dict[str, Any]) -> dict[str, Any]:
+    """Return one GPU under our names; what is not there is None."""
+    gpu: dict[str, Any] = {}
+    for name, paths in AMD_SMI_PATHS.items():
+        found = (present(at_path(row, path)) for path in paths)
+        gpu[name] = next((value for value in found if value is not None), None)
+        if name in NUMBERS or name.endswith("_errors") or name.startswith("xgmi_"):
+            gpu[name] = quantity(gpu[name])
+    gpu["unique_id"] = hex_digits(gpu["unique_id"])
+    gpu["pci_address"] = gpu["pci_address"] and str(gpu["pci_address"]).lower()
+    gpu["firmware"] = {
+        str(entry.get("fw_id") or entry.get("fw_name")): present(entry.get("fw_version"))
+        for entry in row.get("fw_list") or []
+        if isinstance(entry, dict)
+    }
+    gpu["serial"] = None if gpu["serial"] == "0" else gpu["serial"]
+    gpu["links"] = [link for link in row.get("links") or [] if isinstance(link, dict)]
+    return gpu
+
+
+def at_path(row: Any, path: tuple[str, ...]) -> Any:
+    """Return the value under nested keys, None where one is missing."""
+    for key in path:
+        row = row.get(key) if isinstance(row, dict) else None
+    return row
+
+
+# --- tools: ROCm's own tools: what they say is recorded, and whether a GPU computes is never theirs to decide ---
+
+HARMLESS = "it is no proof that compute fails"
+# The first is asked alone: where it fails, the others say the same again, a second each.
+AMD_SMI_COMMANDS = (
+    ("static", "--json"),
+    ("list", "--json"),
+    ("firmware", "--json"),
+    ("metric", "--json"),
+    ("topology", "--json"),
+    ("xgmi", "--json"),
+)
+KEPT_TEXT = 2000
+
+
+def stage_tools(job: dict[str, Any], reporter: Reporter, _state: dict[str, Any]) -> None:
+    """Ask rocminfo, rocm-smi, amd-smi and amdsmi, each in a process of its own."""
+    planned = list(job["expect"].get("gpus") or [])
+    with reporter.check("tools", "rocminfo") as check:
+        check_rocminfo(check, planned)
+    with reporter.check("tools", "rocm_smi") as check:
+        check_rocm_smi(check, planned)
+    gpus: list[dict[str, Any]] = []
+    with reporter.check("tools", "amd_smi") as check:
+        gpus = check_amd_smi(check, planned)
+    with reporter.check("tools", "ras") as check:
+        check_ras(check, planned, gpus)
+    with reporter.check("tools", "amdsmi") as check:
+        check_amdsmi(check, planned)
+    with reporter.check("tools", "xgmi") as check:
+        check_xgmi(check, planned, gpus)
+
+
+def check_rocminfo(check: Check, planned: list[dict[str, Any]]) -> None:
+    """Compare the agents with the plan's GPUs: rocminfo opens what HIP opens."""
+    path = find_tool("rocminfo")
+    if path is None:
+        check.skip("this image has no rocminfo")
+        return
+    run = run_tool([path])
+    agents = parse_rocminfo(run.out)
+    gpus = [agent for agent in agents if agent["device_type"] == "GPU"]
+    check.evidence.update(run.evidence(), agents=len(agents), gpus=gpus)
+    # "ROCk module is loaded" is no success: refused nodes and HSA's own failure follow it.
+    if run.ended or not gpus:
+        check.evidence["output"] = run.out[:KEPT_TEXT]
+        check.degrade(f"rocminfo shows no GPU: {run.reason}; {HARMLESS}")
+        return
+    problems = []
+    if planned and len(gpus) != len(planned):
+        problems.append(f"rocminfo shows {len(gpus)} GPUs, the plan passes {len(planned)}")
+    for gpu, wanted in zip(gpus, planned):
+        if wanted.get("gfx") and gpu["name"] != wanted["gfx"]:
+            problems.append(
+                f"rocminfo says {gpu['name']} where the kernel says {wanted['gfx']} "
+                "(HSA_OVERRIDE_GFX_VERSION makes it do so)"
+            )
+    if problems:
+        check.degrade("; ".join(problems))
+
+
+def check_rocm_smi(check: Check, planned: list[dict[str, Any]]) -> None:
+    """Record what rocm-smi tells of each card; it reads sysfs and may list GPUs that are not passed."""
+    path = find_tool("rocm-smi")
+    if path is None:
+        check.skip("this image has no rocm-smi")
+        return
+    run = run_tool([path, "-a", "--json"])
+    cards = parse_rocm_smi(run.out)
+    check.evidence.update(run.evidence(), cards=cards, planned=len(planned) or None)
+    if run.ended or not cards:
+        check.evidence["output"] = run.out[:KEPT_TEXT]
+        check.degrade(f"rocm-smi shows no GPU: {run.reason}; {HARMLESS}")
+    elif len(cards) < len(planned):
+        check.degrade(
+            f"rocm-smi shows {len(cards)} GPUs, the plan passes {len(planned)}; {HARMLESS}"
+        )
+
+
+def check_amd_smi(check: Check, planned: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Record what amd-smi tells of each GPU and return it, in its order."""
+    path = find_tool("amd-smi")
+    if path is None:
+        check.skip("this image has no amd-smi")
+        return []
+    outputs: list[str] = []
+    failed: dict[str, str] = {}
+    for command in AMD_SMI_COMMANDS:
+        run = run_tool([path, *command])
+        if run.ended or run.code or not merged_rows([run.out]):
+            failed[command[0]] = run.reason
+            check.evidence.setdefault("output", run.out[:KEPT_TEXT])
+            if not outputs:
+                break
+        outputs.append(run.out)
+    rows = merged_rows(outputs)
+    gpus = [amd_smi_gpu(rows[number]) for number in sorted(rows)]
+    check.evidence.update(gpus=gpus, not_answered=failed, planned=len(planned) or None)
+    if not gpus:
+        # Its command line looks for the names of groups, not for access (ROCm/amdsmi issue 125).
+        reason = next(iter(failed.values()), "it listed none")
+        check.degrade(f"amd-smi shows no GPU: {reason}; {HARMLESS}")
+    elif len(gpus) < len(planned):
+        check.degrade(f"amd-smi shows {len(gpus)} GPUs, the plan passes {len(planned)}; {HARMLESS}")
+    return gpus
+
+
 # --- child: What a child does: the jobs that come down its pipe ---
 
 def child_main(jobs: int, results: int) -> int:
@@ -3483,6 +5658,8 @@ def child_main(jobs: int, results: int) -> int:
     state: dict[str, Any] = {}
     stages: dict[str, Callable[..., None]] = {
         "environment": stage_environment,
+        "isolation": stage_isolation,
+        "tools": stage_tools,
         "import": stage_import,
         "build": stage_build,
         "device": stage_device,
@@ -3526,7 +5703,7 @@ def wave_size(count: int) -> int:
 
 # --- hip_layer: HIP without torch: one process that counts the GPUs, then one for each of them that sees it alone ---
 
-PASSED, FAILED, ABSENT = "passed", "failed", "absent"
+HIP_PASSED, HIP_FAILED, HIP_ABSENT = "passed", "failed", "absent"
 TORCH_IS_BROKEN = (
     "HIP works without torch on every GPU: what is broken is torch, or what torch brings along"
 )
@@ -3563,9 +5740,9 @@ class HipLayer:
             for index in range(count or 0) if not passed else ():
                 self._skip("hip", "identity", "HIP finds no device: see its runtime", index)
                 self.passed[index] = False
-            return ABSENT if passed else FAILED
+            return HIP_ABSENT if passed else HIP_FAILED
         self._devices(count or found, sole=sole)
-        return PASSED if passed and all(self.passed.values()) else FAILED
+        return HIP_PASSED if passed and all(self.passed.values()) else HIP_FAILED
 
     def _devices(self, count: int, *, sole: bool) -> None:
         """Exercise every GPU, as many at a time as fit into memory."""
@@ -3584,8 +5761,8 @@ class HipLayer:
 def which_is_broken(*, torch: bool, hip: str | None) -> str:
     """Return what the two together say; "" where they agree that all is well, or HIP could not be asked."""
     if torch:
-        return ONLY_HIP_FAILS if hip == FAILED else ""
-    return {PASSED: TORCH_IS_BROKEN, FAILED: HIP_IS_BROKEN}.get(hip or "", "")
+        return ONLY_HIP_FAILS if hip == HIP_FAILED else ""
+    return {HIP_PASSED: TORCH_IS_BROKEN, HIP_FAILED: HIP_IS_BROKEN}.get(hip or "", "")
 
 
 # --- own_stage: The checks of a profile's own, each in a process of its own after everything else has let go of the GPUs ---
@@ -3646,6 +5823,60 @@ def skip(events: Events, own: dict[str, Any], device: Any, reason: str) -> None:
     events.check(made_check("own", own["name"], "skipped", reason=reason, device=device))
 
 
+# --- siblings: Devices of one model, compared with each other ---
+
+SIBLING_SHARE = 0.8
+SIBLING_SOURCE = (
+    "share of the median of the other devices of its model: good ones of one machine differ by "
+    "5 % and more, a fifth leaves room for a busy host"
+)
+
+
+class Siblings:
+    """The speeds of all devices; they are compared when every device has finished."""
+
+    def __init__(self) -> None:
+        self._models: dict[Any, str] = {}
+        self._speeds: dict[str, dict[Any, float]] = {}  # by what was measured, then by device
+
+    def note(self, check: dict[str, Any], device: Any) -> None:
+        """Keep what a device's check says of its model and its speed."""
+        evidence = check["evidence"]
+        if check["name"] == "identity" and evidence.get("name"):
+            self._models[device] = f"{evidence['name']} {evidence.get('total_memory_bytes')}"
+        if evidence.get("comparable"):
+            self._speeds.setdefault(check["name"], {})[device] = evidence[evidence["comparable"]]
+
+    def judged(self) -> list[dict[str, Any]]:
+        """Return one check for each device that has siblings: degraded where it is much slower."""
+        found = []
+        for device in sorted(self._models, key=str):
+            shares = {}
+            for name, speeds in sorted(self._speeds.items()):
+                others = [speed for other, speed in speeds.items() if self._alike(device, other)]
+                if device in speeds and others and median(others) > 0:
+                    shares[name] = round(speeds[device] / median(others), 3)
+            if shares:
+                found.append(self._check(device, shares))
+        return found
+
+    def _alike(self, device: Any, other: Any) -> bool:
+        return other != device and self._models.get(other) == self._models[device]
+
+    def _check(self, device: Any, shares: dict[str, float]) -> dict[str, Any]:
+        slow = [f"{name} {share:.3g}x" for name, share in shares.items() if share < SIBLING_SHARE]
+        check = made_check(
+            "device",
+            "siblings",
+            "degraded" if slow else "pass",
+            reason=f"slower than its siblings: {', '.join(slow)}" if slow else "",
+            device=device,
+            evidence={"share_of_others_median": shares},
+        )
+        check.update(threshold=SIBLING_SHARE, threshold_source=SIBLING_SOURCE)
+        return check
+
+
 # --- together: All devices together, seen from the controller: start the ranks, free those that wait, find who is to blame ---
 
 # Whose fault it is when ranks end differently: first who died, then who found something wrong, then
@@ -3672,14 +5903,14 @@ def run_together(
 
     Args:
         children: One process a device, torch imported.
-        job: What every job says: accelerator, level, size, expect.
+        job: What every job says: accelerator, level, expect; and the most bytes to send, or None.
         timeout: Seconds for all of it.
         backend: "nccl" or "gloo".
         boards: The devices' names, where they are known.
     """
     world = len(children)
     names = collective_names(job["level"])
-    elements = message_elements(job["accelerator"], job["level"], world, job["size"] ** 2)
+    elements = message_elements(job["accelerator"], job["level"], world, job["message_bytes"])
     shared = {
         **job,
         "stage": "collectives",
@@ -3693,7 +5924,7 @@ def run_together(
     outcomes = run_ranks(children, shared, timeout, logs)
     judge = Judge(outcomes, logs, backend)
     checks = [judge.collective(name) for name in names]
-    judge_bandwidth(checks[0], job, boards)
+    judge_bus_bandwidth(checks[0], job, boards)
     if judge.broken == "" and any(outcome.ended != "done" for outcome in outcomes):
         checks.append(judge.teardown())
     if backend == "nccl":
@@ -3829,7 +6060,7 @@ def slowest(name: str, checks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"sizes": sizes, "first_seconds": first, "bandwidth_source": BANDWIDTH_SOURCE}
 
 
-def judge_bandwidth(check: dict[str, Any], job: dict[str, Any], boards: list[str]) -> None:
+def judge_bus_bandwidth(check: dict[str, Any], job: dict[str, Any], boards: list[str]) -> None:
     """Call a slow all_reduce degraded where its bandwidth is known: eight whole GPUs of one model."""
     planned = job["expect"].get("gpus") or []
     whole = len(planned) == len(boards) == EXPECTED_FOR_GPUS and all(
@@ -3897,6 +6128,7 @@ class Controller:
         self._accelerator = settings["accelerator"]
         self._planned = settings["expect"].get("gpus") or None
         self._found = 0  # devices that torch counts
+        self._siblings = Siblings()
         self._proved: dict[Any, bool] = {}  # each device, and whether it passed on its own
         self._counts: dict[str, int] = {}  # how many devices a stage counted
         self._identities: list[dict[str, Any]] = []  # what each device says that it is
@@ -3959,6 +6191,8 @@ class Controller:
     def _collect(self, child: Child, stage: str, device: Any = None) -> bool:
         child.on_doing = lambda group, name: self._events.doing(group, name, device)
         outcome = child.wait(lambda check: self._events.check({**check, "device": device}))
+        for check in outcome.checks if stage == "device" else ():
+            self._siblings.note(check, device)
         for evidence in (check["evidence"] for check in outcome.checks):
             if "claims" in evidence:
                 self._claims.setdefault(stage, []).append(evidence["claims"])
@@ -3981,6 +6215,9 @@ class Controller:
     def _environment(self) -> None:
         child = self._child("environment", dict(os.environ))
         self._do(child, "environment")
+        self._do(child, "isolation")
+        if "tools" in stages_of(self._settings):
+            self._do(child, "tools")
         self._close(child)
 
     def _cpu(self) -> None:
@@ -4086,6 +6323,8 @@ class Controller:
             with ThreadPoolExecutor(len(children)) as pool:
                 passed += pool.map(self._device, children, range(begin, begin + len(children)))
         self._distinct("device")
+        for check in self._siblings.judged():
+            self._events.check(check)
         self._together(children, passed, wave)
 
     def _device(self, child: Child, index: int) -> bool:
@@ -4139,7 +6378,8 @@ class Controller:
     def _collectives(self, children: list[Child], backend: str) -> None:
         """Let all children work together and report one check for each way of doing so."""
         boards = [str(seen.get("name")) for seen in self._identities]
-        job, timeout = self._job("collectives"), self._timeout("collectives")
+        job = self._job("collectives", message_bytes=self._settings["message_bytes"])
+        timeout = self._timeout("collectives")
         for check in run_together(children, job, timeout, backend, boards):
             self._events.check(check)
 
@@ -4150,7 +6390,8 @@ class Controller:
             time.sleep(WARNING_SECONDS)
         child = self._child("peer copies", dict(os.environ))
         if self._do(child, "import", told=False):
-            self._do(child, "peer_copies", note={"known_hang": hang} if hang else {})
+            fields = {"message_bytes": self._settings["message_bytes"]}
+            self._do(child, "peer_copies", note={"known_hang": hang} if hang else {}, **fields)
         self._close(child)
 
 

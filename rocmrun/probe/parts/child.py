@@ -14,8 +14,10 @@ from rocmrun.probe.parts.collectives import stage_collectives
 from rocmrun.probe.parts.device import stage_device
 from rocmrun.probe.parts.environment import stage_environment
 from rocmrun.probe.parts.hip import stage_hip, stage_hip_runtime
+from rocmrun.probe.parts.isolation import stage_isolation
 from rocmrun.probe.parts.model import stage_model
 from rocmrun.probe.parts.own import stage_own
+from rocmrun.probe.parts.tools import stage_tools
 from rocmrun.probe.parts.peer_copies import stage_peer_copies
 
 
@@ -29,6 +31,8 @@ def child_main(jobs: int, results: int) -> int:
     state: dict[str, Any] = {}
     stages: dict[str, Callable[..., None]] = {
         "environment": stage_environment,
+        "isolation": stage_isolation,
+        "tools": stage_tools,
         "import": stage_import,
         "build": stage_build,
         "device": stage_device,

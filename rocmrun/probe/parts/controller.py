@@ -118,6 +118,8 @@ class Controller:
         child = self._child("environment", dict(os.environ))
         self._do(child, "environment")
         self._do(child, "isolation")
+        if "tools" in stages_of(self._settings):
+            self._do(child, "tools")
         self._close(child)
 
     def _cpu(self) -> None:

@@ -45,6 +45,7 @@ def probe(given: dict[str, Any], source: bytes) -> int:
     events = Events()
     try:
         settings = complete_settings(given)
+        events.runtime = settings["runtime"]
         controller = Controller(settings, source, events)
         end_on_signals(controller, events)
         events.emit(
@@ -52,6 +53,7 @@ def probe(given: dict[str, Any], source: bytes) -> int:
             probe_version=PROBE_VERSION,
             level=settings["level"],
             accelerator=settings["accelerator"],
+            runtime=settings["runtime"],
             stages=stages_of(settings),
             python=platform.python_version(),
             pid=os.getpid(),

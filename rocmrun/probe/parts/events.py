@@ -58,6 +58,8 @@ class Events:
         self._lock = threading.RLock()  # a signal handler may emit while its own thread does
         self._begin = time.monotonic()
         self._proven = False
+        self.runtime = "torch"  # what must compute for a proof
+        self.diagnosis = ""  # what several checks together say
         self.ended = False
         self.counts = dict.fromkeys(STATUSES, 0)
 
@@ -74,8 +76,7 @@ class Events:
             if self.ended:  # by a signal, while other threads still report
                 return
             self.counts[check["status"]] += 1
-            if check["status"] == "pass" and check["name"].startswith("matmul"):
-                self._proven = True
+            self._proven = self._proven or proves(check, self.runtime)
             self.emit("check", **check)
         where = check["group"] if check["device"] is None else f"device {check['device']}"
         reason = f": {check['reason']}" if check.get("reason") else ""
@@ -102,9 +103,23 @@ class Events:
             elif not self._proven:
                 status, reason = "fail", "no device was exercised"
             seconds = round(time.monotonic() - self._begin, 3)
-            self.emit("end", status=status, counts=self.counts, seconds=seconds, reason=reason)
+            told = {"diagnosis": self.diagnosis} if self.diagnosis and status == "fail" else {}
+            self.emit(
+                "end", status=status, counts=self.counts, seconds=seconds, reason=reason, **told
+            )
         say(f"{status}: {self.counts}" + (f": {reason}" if reason else ""))
         return status
+
+
+def proves(check: dict[str, Any], runtime: str) -> bool:
+    """Whether a check proves that a device computes."""
+    if runtime == "torch":
+        return bool(check["status"] == "pass" and check["name"].startswith("matmul"))
+    # Without hipRTC the check that would compile is degraded, and copies and memset must do.
+    kernel = check["status"] == "pass" and check["name"].startswith("kernel_")
+    return check["group"] == "hip" and (
+        kernel or (check["name"], check["status"]) == ("compile", "degraded")
+    )
 
 
 def made_check(

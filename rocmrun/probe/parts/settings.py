@@ -15,6 +15,7 @@ RUNTIMES = ("torch", "hip")
 TIMEOUTS = {
     "environment": 30,
     "isolation": 30,
+    "tools": 300,
     "import": 240,
     "build": 60,
     "device": 120,
