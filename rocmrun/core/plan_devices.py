@@ -62,6 +62,8 @@ def _no_gpu_reason(draft: Draft) -> str:
 
 def planned_gpus(gpus: Iterable[Gpu]) -> tuple[PlannedGpu, ...]:
     """Return *gpus* as the probe must find them again."""
+    gpus = tuple(gpus)
+    indices = {gpu.node: gpu.index for gpu in gpus}
     return tuple(
         PlannedGpu(
             index=gpu.index,
@@ -75,6 +77,10 @@ def planned_gpus(gpus: Iterable[Gpu]) -> tuple[PlannedGpu, ...]:
             revision=gpu.revision,
             compute_units=gpu.compute_units,
             apu=gpu.apu,
+            # Every GPU has a link to a processor at least: none at all is none that could be read.
+            xgmi_peers=tuple(sorted(indices[node] for node in gpu.xgmi_peers if node in indices))
+            if gpu.links
+            else None,
         )
         for gpu in gpus
         if gpu.render_minor is not None

@@ -20,14 +20,17 @@ class Siblings:
     def __init__(self) -> None:
         self._models: dict[Any, str] = {}
         self._speeds: dict[str, dict[Any, float]] = {}  # by what was measured, then by device
+        self._long_enough: set[tuple[str, Any]] = set()  # runs that are no noise of the host
 
     def note(self, check: dict[str, Any], device: Any) -> None:
         """Keep what a device's check says of its model and its speed."""
         evidence = check["evidence"]
         if check["name"] == "identity" and evidence.get("name"):
             self._models[device] = f"{evidence['name']} {evidence.get('total_memory_bytes')}"
-        if evidence.get("comparable"):
-            self._speeds.setdefault(check["name"], {})[device] = evidence[evidence["comparable"]]
+        if "figure" in evidence:
+            self._speeds.setdefault(check["name"], {})[device] = evidence[evidence["figure"]]
+            if evidence["long_enough"]:
+                self._long_enough.add((check["name"], device))
 
     def judged(self) -> list[dict[str, Any]]:
         """Return one check for each device that has siblings: degraded where it is much slower."""
@@ -36,7 +39,7 @@ class Siblings:
             shares = {}
             for name, speeds in sorted(self._speeds.items()):
                 others = [speed for other, speed in speeds.items() if self._alike(device, other)]
-                if device in speeds and others and median(others) > 0:
+                if (name, device) in self._long_enough and others and median(others) > 0:
                     shares[name] = round(speeds[device] / median(others), 3)
             if shares:
                 found.append(self._check(device, shares))

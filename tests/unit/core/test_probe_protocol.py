@@ -1,11 +1,14 @@
 """What the probe is told follows from the plan alone."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from rocmrun.core.gpu_table import parse_gpu_table
 from rocmrun.core.plan import PlannedDevice, ProbeSettings
 from rocmrun.core.probe_protocol import bootstrap_command, expectation, probe_input
+from rocmrun.system.gpu_table import read_gpu_table
 from tests.unit.core.plan_values import a_plan
 
 
@@ -69,3 +72,14 @@ def test_only_gpu_nodes_that_are_passed_for_writing_are_opened() -> None:
     plan = plan.with_changes(devices=(*plan.devices, read_only))
 
     assert expectation(plan)["devices"] == ["/dev/dri/renderD131", "/dev/kfd"]
+
+
+def test_the_probe_is_told_what_each_gpu_can_do_at_most() -> None:
+    """From the table, by the model that device id and revision name; without a table, nothing."""
+    plan = a_plan()
+    (gpu,) = plan.gpus
+    plan = plan.with_changes(gpus=(replace(gpu, device_id="0x74a1", revision="0x00"),))
+
+    (told,) = expectation(plan, parse_gpu_table(read_gpu_table()))["gpus"]
+    assert told["peaks"]["tflops"]["fp16"] == 1307.4
+    assert expectation(plan)["gpus"][0]["peaks"] is None
