@@ -32,7 +32,7 @@ CONVOLUTION_SOURCE = (
     "what is seen also covers the transforms of Winograd's algorithm"
 )
 REDUCTION_SOURCE = f"4*sqrt(K)*u*sum|x| + eps*|sum|: {SUM_SOURCE}"
-ATTENTION_SOURCE = (
+SDPA_SOURCE = (
     "(2*d + 3*eps + 4*sqrt(L)*u)*(P|V|) + eps*|O|, d the largest error of a score, "
     f"4*sqrt(D)*u*(|Q||K|)/sqrt(D) + 3*eps*|S|, doubled by the softmax: {SUM_SOURCE}, and the "
     "roundings to the format that a kernel may make of scores, weights and results"
@@ -166,7 +166,7 @@ def attend_and_compare(
     synchronize(torch, device)
     stays(check, first, device)
     check.evidence["same_bits_twice"] = int((first != second).sum().item()) == 0
-    compare(check, first, exact, bound, ATTENTION_SOURCE)
+    compare(check, first, exact, bound, SDPA_SOURCE)
 
 
 def attention_reference(

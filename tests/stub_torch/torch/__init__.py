@@ -6,6 +6,7 @@ hangs, aborts, lies about itself or miscounts. What real arithmetic does is test
 The environment variable STUB_TORCH holds the scene as JSON:
     build: "rocm", "cuda" or "cpu"; devices: how many the driver has; count: what torch says instead
     fault: what goes wrong; device: on which device only; addresses: PCI bus numbers by device
+    archs: what torch was compiled for; gfx: what the devices are
 """
 
 import json
@@ -71,7 +72,7 @@ version = SimpleNamespace(
     git_version=None,
 )
 float32, float16, bfloat16, float64 = "float32", "float16", "bfloat16", "float64"
-uint8, int16, int32 = "uint8", "int16", "int32"
+uint8, int16, int32, int64 = "uint8", "int16", "int32", "int64"
 
 
 def rounded(value: float, dtype: str) -> float:
@@ -127,6 +128,9 @@ class Tensor:
     def __gt__(self, other: Any) -> "Tensor":
         return self._with(other, lambda a, b: a > b, int32)
 
+    def __le__(self, other: Any) -> "Tensor":
+        return self._with(other, lambda a, b: a <= b, int32)
+
     def __ne__(self, other: object) -> "Tensor":  # type: ignore[override]  # elementwise, as torch does
         return self._with(other, lambda a, b: a != b, int32)
 
@@ -180,6 +184,10 @@ class Tensor:
         return self.values[0]
 
 
+class OutOfMemoryError(RuntimeError):
+    """What torch raises where memory is used up."""
+
+
 products = 0
 
 
@@ -196,6 +204,10 @@ def matmul(left: Tensor, right: Tensor) -> Tensor:
     if left.device == "cpu" and BUILD != "cpu":
         return product  # the reference is never what is broken
     break_down()
+    if happens("slow"):
+        time.sleep(0.03)
+    if happens("fallback"):
+        product.device = "cpu"
     products += 1
     if happens("nan"):
         product.values[3] = math.nan
@@ -229,6 +241,8 @@ def rand(rows: int, columns: int, *, generator: Generator) -> Tensor:
 
 def full(shape: tuple[int], value: float, *, dtype: str, device: str) -> Tensor:
     """Fill a vector; the scene can lose one value."""
+    if happens("oom"):
+        raise OutOfMemoryError("HIP out of memory. Tried to allocate 20.00 GiB.")  # noqa: EM101
     values = [value] * shape[0]
     if happens("memory"):
         values[0] = 0
@@ -270,7 +284,8 @@ def _properties(_index: int) -> SimpleNamespace:
     identity = b"f330dc00000000%02x" % bus
     text = identity.hex()
     uuid = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-    known: dict[str, Any] = {"gcnArchName": "gfx942:sramecc+:xnack-"} if BUILD == "rocm" else {}
+    gfx = SCENE.get("gfx", "gfx942:sramecc+:xnack-")
+    known: dict[str, Any] = {"gcnArchName": gfx} if BUILD == "rocm" else {}
     if not SCENE.get("old"):
         known |= {"uuid": uuid, "pci_domain_id": 0, "pci_bus_id": bus, "pci_device_id": 0}
     return SimpleNamespace(name="Stub Instinct", total_memory=1 << 30, **known)
@@ -278,12 +293,17 @@ def _properties(_index: int) -> SimpleNamespace:
 
 cuda = SimpleNamespace(
     device_count=lambda: SCENE.get("count", len(visible())),
-    get_arch_list=lambda: ["gfx90a", "gfx942"] if BUILD == "rocm" else [],
+    get_arch_list=lambda: SCENE.get("archs", ["gfx90a", "gfx942"] if BUILD == "rocm" else []),
     get_device_properties=_properties,
     synchronize=lambda *_: None,
     can_device_access_peer=lambda _source, target: target != SCENE.get("unreachable"),
-    max_memory_allocated=lambda: 4096,
+    max_memory_allocated=lambda: 0 if happens("nowhere") else 4096,
     mem_get_info=lambda: (1 << 29, 1 << 30),
 )
-backends = SimpleNamespace(cuda=SimpleNamespace(matmul=SimpleNamespace()))
+if BUILD == "rocm":
+    cuda.nccl = SimpleNamespace(version=lambda: (2, 22, 3))
+backends = SimpleNamespace(
+    cuda=SimpleNamespace(matmul=SimpleNamespace()),
+    cudnn=SimpleNamespace(version=lambda: 3_005_001),
+)
 _C = SimpleNamespace(_cuda_getDeviceCount=lambda: len(visible()))

@@ -51,10 +51,11 @@ def test_two_healthy_gpus_pass_alone_and_together(healthy: ProbeReport) -> None:
     """Every device is identified, multiplied on in three formats, repeated, and joined by one all_reduce."""
     expected = ["identity", "allocate"]
     for name in ("fp32", "fp16", "bf16"):
-        expected += [f"matmul_{name}", f"repeat_{name}"]
+        expected += [f"matmul_{name}", f"repeat_{name}", f"speed_{name}"]
     for index in (0, 1):
-        assert names(healthy, "device", index) == [*expected, "peak_memory"]
-    assert names(healthy, "build") == ["torch", "accelerator", "arch_list", "device_count"]
+        assert names(healthy, "device", index) == [*expected, "peak_memory", "cpu_fallback"]
+    build = ["torch", "accelerator", "libraries", "arch_list", "device_count"]
+    assert names(healthy, "build") == build
     assert [c for c in healthy.failures if c.name != "open:/dev/kfd"] == []
     collective = healthy.find("collectives", "all_reduce")
     assert collective is not None
