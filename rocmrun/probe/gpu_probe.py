@@ -24,6 +24,7 @@ import errno
 import faulthandler
 import fcntl
 import importlib
+import importlib.metadata
 import importlib.util
 import json
 import math
@@ -39,6 +40,7 @@ import shutil
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -54,7 +56,7 @@ from datetime import timedelta
 from operator import mul
 from pathlib import Path
 from statistics import median
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, BinaryIO, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 
 # --- own_settings: What the checks of a profile's own ask for, completed and checked ---
@@ -134,6 +136,7 @@ TIMEOUTS = {
     "device": 120,
     "collectives": 90,
     "peer_copies": 120,
+    "operators": 240,
     "hip_runtime": 60,
     "hip": 120,
     "model": 300,
@@ -167,6 +170,7 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
         "timeouts": {},
         "expect": {},
         "checks": [],
+        "operators": [],
         **{key: value for key, value in given.items() if value is not None},
     }
     for key, known in (
@@ -197,14 +201,18 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
 
 def stages_of(settings: dict[str, Any]) -> list[str]:
     """Return the stages that a level runs: what it does not name, it does not prove."""
+    on_rocm = settings["accelerator"] == "rocm" and settings["level"] != "quick"
+    tools = ["tools"] if on_rocm else []
     if settings["runtime"] == "hip":
-        return ["environment", "isolation", "hip", *(["own"] if settings["checks"] else [])]
-    stages = ["environment", "isolation", "build", "device"]
+        return ["environment", "isolation", *tools, "hip", *(["own"] if settings["checks"] else [])]
+    stages = ["environment", "isolation", *tools, "build", "device"]
     # At quick HIP is asked only when torch has failed: a process a GPU takes seconds.
-    if settings["accelerator"] == "rocm" and settings["level"] != "quick":
-        stages.insert(2, "hip")
+    if on_rocm:
+        stages.insert(stages.index("build"), "hip")
     if settings["accelerator"] != "cpu" or settings["level"] != "quick":
         stages.append("collectives")
+    if settings["level"] != "quick":
+        stages.append("operators")
     if settings["level"] == "full":
         stages.append("model")
     if settings["checks"]:
@@ -1536,7 +1544,7 @@ CONVOLUTION_SOURCE = (
     "what is seen also covers the transforms of Winograd's algorithm"
 )
 REDUCTION_SOURCE = f"4*sqrt(K)*u*sum|x| + eps*|sum|: {SUM_SOURCE}"
-ATTENTION_SOURCE = (
+SDPA_SOURCE = (
     "(2*d + 3*eps + 4*sqrt(L)*u)*(P|V|) + eps*|O|, d the largest error of a score, "
     f"4*sqrt(D)*u*(|Q||K|)/sqrt(D) + 3*eps*|S|, doubled by the softmax: {SUM_SOURCE}, and the "
     "roundings to the format that a kernel may make of scores, weights and results"
@@ -1670,7 +1678,7 @@ def attend_and_compare(
     synchronize(torch, device)
     stays(check, first, device)
     check.evidence["same_bits_twice"] = int((first != second).sum().item()) == 0
-    compare(check, first, exact, bound, ATTENTION_SOURCE)
+    compare(check, first, exact, bound, SDPA_SOURCE)
 
 
 def attention_reference(
@@ -2119,7 +2127,7 @@ def differences(seen: dict[str, Any], planned: dict[str, Any]) -> list[str]:
 # --- speed: How fast something runs, and whether that is slow for what it runs on ---
 
 # Seconds that one measurement lasts; the best of three counts, so that a busy host is not a slow GPU.
-WINDOWS = {"quick": 0.02, "standard": 0.1, "full": 0.1}
+WINDOWS = {"quick": 0.005, "standard": 0.1, "full": 0.1}
 MEASUREMENTS = 3
 # Shorter runs say more of the host, which has to start them, than of the GPU.
 JUDGED_FROM_SECONDS = {"quick": 1e-3, "standard": 1e-4, "full": 1e-4}
@@ -2158,10 +2166,9 @@ def seconds_of(torch: Any, device: str, level: str, work: Callable[[], Any]) -> 
 
 
 def record_speed(check: Check, level: str, figure: str, value: float, seconds: float) -> None:
-    """Keep a speed, so that the siblings of the device can be compared with it."""
-    check.evidence.update({figure: value, "seconds_a_run": seconds})
-    if seconds >= JUDGED_FROM_SECONDS[level]:
-        check.evidence["comparable"] = figure
+    """Keep a speed under the name *figure*, so that the device's siblings can be compared with it."""
+    check.evidence.update({"figure": figure, figure: value, "seconds_a_run": seconds})
+    check.evidence["long_enough"] = seconds >= JUDGED_FROM_SECONDS[level]
 
 
 def judge_product(check: Check, name: str, rows: int, peaks: dict[str, Any] | None) -> None:
@@ -3246,8 +3253,9 @@ extern "C" __global__ void matmul_fp32(const float* a, const float* b, float* c,
     multiply(a, b, c, n);
 }
 """
-HIP_ELEMENTS = 1 << 18
-HIP_ROWS = 96
+# At most, whatever the level: what comes back is compared in plain Python.
+MOST_ELEMENTS = 1 << 18
+MOST_ROWS = 96
 # Every product and every partial sum is a whole number that the format holds: whatever the order of
 # the sum and whether multiply and add are fused, there is one right result, to the last bit.
 EXACT_SUMS = (
@@ -3290,8 +3298,8 @@ class Kernels:
         return result
 
 
-def check_kernels(reporter: Reporter, hip: Hip, architecture: str | None, *, sole: bool) -> None:
-    """Compile the kernels and compare what they compute.
+def check_kernels(reporter: Reporter, hip: Hip, size: int, *, sole: bool) -> None:
+    """Compile the kernels and compare what they compute, on matrices of *size* rows at most.
 
     With *sole* nothing else computes on this GPU, so a hipRTC that is missing is worth a word.
     """
@@ -3305,15 +3313,15 @@ def check_kernels(reporter: Reporter, hip: Hip, architecture: str | None, *, sol
             else:
                 check.skip(str(error))
             return
-        code = hip_code(check, compiler, architecture)
+        code = hip_code(check, compiler, hip.architecture(0))
         kernels = Kernels(hip, code)
     if check.status == "fail":
         return
     with reporter.check("hip", "kernel_vector_add") as check:
-        check_vector_add(check, kernels)
+        check_vector_add(check, kernels, min(size**2, MOST_ELEMENTS))
     for name in HIP_FACTORS:
         with reporter.check("hip", f"kernel_matmul_{name}") as check:
-            check_matmul_kernel(check, kernels, name)
+            check_matmul_kernel(check, kernels, name, min(size, MOST_ROWS))
 
 
 def hiprtc(hip: Hip) -> Api:
@@ -3363,25 +3371,25 @@ def read_back(compiler: Api, name: str, program: Any) -> bytes:
     return buffer.raw
 
 
-def check_vector_add(check: Check, kernels: Kernels) -> None:
+def check_vector_add(check: Check, kernels: Kernels, count: int) -> None:
     """Add two vectors of whole numbers."""
-    a, b = array("f", range(HIP_ELEMENTS)), array("f", range(0, 2 * HIP_ELEMENTS, 2))
+    a, b = array("f", range(count)), array("f", range(0, 2 * count, 2))
     seen = array("f")
-    seen.frombytes(kernels.run("vector_add", [a, b], HIP_ELEMENTS, -(-HIP_ELEMENTS // 256), 256))
-    compare_values(check, seen, array("f", range(0, 3 * HIP_ELEMENTS, 3)))
+    seen.frombytes(kernels.run("vector_add", [a, b], count, -(-count // 256), 256))
+    compare_values(check, seen, array("f", range(0, 3 * count, 3)))
 
 
-def check_matmul_kernel(check: Check, kernels: Kernels, name: str) -> None:
+def check_matmul_kernel(check: Check, kernels: Kernels, name: str, rows: int) -> None:
     """Multiply two matrices of whole numbers."""
     code, factor = HIP_FACTORS[name]
-    a = [(7 * i * i + 3 * i + 1) % factor - factor // 2 for i in range(HIP_ROWS * HIP_ROWS)]
-    b = [(5 * i * i + 11 * i + 2) % factor - factor // 2 for i in range(HIP_ROWS * HIP_ROWS)]
-    lines = [a[start : start + HIP_ROWS] for start in range(0, HIP_ROWS * HIP_ROWS, HIP_ROWS)]
-    columns = [b[column::HIP_ROWS] for column in range(HIP_ROWS)]
+    a = [(7 * i * i + 3 * i + 1) % factor - factor // 2 for i in range(rows * rows)]
+    b = [(5 * i * i + 11 * i + 2) % factor - factor // 2 for i in range(rows * rows)]
+    lines = [a[start : start + rows] for start in range(0, rows * rows, rows)]
+    columns = [b[column::rows] for column in range(rows)]
     expected = [sum(map(mul, line, column)) for line in lines for column in columns]
     seen = array(code)
     inputs = [array(code, a), array(code, b)]
-    seen.frombytes(kernels.run(f"matmul_{name}", inputs, HIP_ROWS, -(-HIP_ROWS // 16), 16, 2))
+    seen.frombytes(kernels.run(f"matmul_{name}", inputs, rows, -(-rows // 16), 16, 2))
     compare_values(check, seen, array(code, expected))
 
 
@@ -3398,8 +3406,7 @@ def compare_values(check: Check, seen: array[Any], expected: array[Any]) -> None
 
 # --- hip: The HIP runtime below torch: what it finds, and whether one GPU keeps and computes what it is given ---
 
-HIP_COPY_BYTES = 16 << 20
-HIP_ALLOCATE_BYTES = 64 << 20
+MOST_HIP_BYTES = 64 << 20  # they are compared on the host
 MEMSET_BYTE = 0xA5
 
 
@@ -3430,13 +3437,14 @@ def stage_hip(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) ->
         check_hip_identity(check, hip, job)
     if check.evidence.get("visible") != 1:
         return
+    size = min(4 * job["size"] ** 2, MOST_HIP_BYTES)
     with reporter.check("hip", "allocate") as check:
-        check_hip_allocate(check, hip)
+        check_hip_allocate(check, hip, size)
     with reporter.check("hip", "copy") as check:
-        check_hip_copy(check, hip)
+        check_hip_copy(check, hip, size)
     with reporter.check("hip", "memset") as check:
-        check_hip_memset(check, hip)
-    check_kernels(reporter, hip, hip.architecture(0), sole=job["sole"])
+        check_hip_memset(check, hip, size)
+    check_kernels(reporter, hip, job["size"], sole=job["sole"])
     state["hip"] = hip
 
 
@@ -3483,29 +3491,29 @@ def check_hip_identity(check: Check, hip: Hip, job: dict[str, Any]) -> None:
         check.evidence["claims"] = claimed(seen, job["planned"], job["index"])
 
 
-def check_hip_allocate(check: Check, hip: Hip) -> None:
+def check_hip_allocate(check: Check, hip: Hip, size: int) -> None:
     """Allocate memory and see that there is less of it then."""
     free, total = hip.memory()
-    check.evidence.update(free_bytes=free, total_bytes=total, bytes=HIP_ALLOCATE_BYTES)
+    check.evidence.update(free_bytes=free, total_bytes=total, bytes=size)
     if not 0 < free <= total:
         msg = f"hipMemGetInfo tells {free} free bytes of {total}"
         raise CheckFailed(msg)
-    address = hip.allocate(HIP_ALLOCATE_BYTES)
+    address = hip.allocate(size)
     if not address:
-        msg = f"hipMalloc gave no address for {HIP_ALLOCATE_BYTES} bytes"
+        msg = f"hipMalloc gave no address for {size} bytes"
         raise CheckFailed(msg)
     check.evidence["free_bytes_after"] = hip.memory()[0]
     hip.call("hipFree", address)
 
 
-def check_hip_copy(check: Check, hip: Hip) -> None:
+def check_hip_copy(check: Check, hip: Hip, size: int) -> None:
     """Copy random bytes to the device, there to another place, and back."""
-    data = random.Random(0x5EED).getrandbits(8 * HIP_COPY_BYTES).to_bytes(HIP_COPY_BYTES, "little")
-    first, second = hip.allocate(HIP_COPY_BYTES), hip.allocate(HIP_COPY_BYTES)
+    data = random.Random(0x5EED).getrandbits(8 * size).to_bytes(size, "little")
+    first, second = hip.allocate(size), hip.allocate(size)
     begin = time.monotonic()
     hip.to_device(first, data)
-    hip.call("hipMemcpy", second, first, HIP_COPY_BYTES, DEVICE_TO_DEVICE)
-    back = hip.to_host(second, HIP_COPY_BYTES)
+    hip.call("hipMemcpy", second, first, size, DEVICE_TO_DEVICE)
+    back = hip.to_host(second, size)
     seconds = time.monotonic() - begin
     check.evidence["seconds_for_all_three"] = round(seconds, 4)
     require_same(check, back, data, "changed on the way to the device and back")
@@ -3513,14 +3521,14 @@ def check_hip_copy(check: Check, hip: Hip) -> None:
         hip.call("hipFree", address)
 
 
-def check_hip_memset(check: Check, hip: Hip) -> None:
+def check_hip_memset(check: Check, hip: Hip, size: int) -> None:
     """Let the device fill memory, and read it back."""
-    address = hip.allocate(HIP_COPY_BYTES)
-    hip.to_device(address, bytes(HIP_COPY_BYTES))
-    hip.call("hipMemset", address, MEMSET_BYTE, HIP_COPY_BYTES)
+    address = hip.allocate(size)
+    hip.to_device(address, bytes(size))
+    hip.call("hipMemset", address, MEMSET_BYTE, size)
     hip.call("hipDeviceSynchronize")
-    expected = bytes([MEMSET_BYTE]) * HIP_COPY_BYTES
-    require_same(check, hip.to_host(address, HIP_COPY_BYTES), expected, "do not hold what was set")
+    expected = bytes([MEMSET_BYTE]) * size
+    require_same(check, hip.to_host(address, size), expected, "do not hold what was set")
     hip.call("hipFree", address)
 
 
@@ -4592,6 +4600,539 @@ def check_growth(
 def resident_bytes() -> int:
     """Return how much memory this process holds."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+# --- linkage: Which GPU runtime a library is linked against: its needed names, read from the ELF file itself ---
+
+# Bounds: a file that claims more is not a library that anything would load.
+MAX_PROGRAM_HEADERS = 256
+MAX_DYNAMIC_BYTES = 1 << 20
+MAX_NEEDED = 512
+MAX_NAME = 256
+MAX_LIBRARIES = 400  # of one package
+PT_LOAD, PT_DYNAMIC = 1, 2
+DT_NEEDED, DT_STRTAB = 1, 5
+CLASS_64, LITTLE_ENDIAN = 2, 1
+PROGRAM_HEADER_64 = "<IIQQQQQQ"
+# libc10_hip and libtorch_hip are those of a ROCm torch, libc10_cuda and libtorch_cuda of a CUDA one:
+# a ROCm torch has no such file (huggingface/autotrain-advanced#735, pytorch/pytorch#139410).
+ROCM_LIBRARY = re.compile(
+    r"lib(amdhip64|hiprtc|hsa-runtime64|MIOpen|rccl|c10_hip|torch_hip"
+    r"|(hip|roc)(blas|blaslt|fft|rand|solver|sparse|sparselt|tx64|profiler\w*))\.so"
+)
+CUDA_LIBRARY = re.compile(
+    r"lib(cuda|cudart|nccl|c10_cuda|torch_cuda|cu(blas|blasLt|fft|rand|solver|sparse|sparseLt|dnn\w*|pti)"
+    r"|nv(rtc|JitLink|ToolsExt|jpeg))\.so"
+)
+
+
+class Segment(NamedTuple):
+    """One program header: what part of the file lies where in memory."""
+
+    kind: int
+    offset: int
+    address: int
+    size: int
+
+
+def needed_libraries(path: str) -> list[str] | None:
+    """Return the names in a library's DT_NEEDED entries; None when it is no 64-bit ELF file that has any."""
+    try:
+        with Path(path).open("rb") as file:
+            segments = program_headers(file)
+            dynamic = next((one for one in segments if one.kind == PT_DYNAMIC), None)
+            if dynamic is None or dynamic.size > MAX_DYNAMIC_BYTES:
+                return None
+            entries = dynamic_entries(file, dynamic)
+            tables = [value for tag, value in entries if tag == DT_STRTAB]
+            offset = file_offset(tables[0], segments)
+            needed = [value for tag, value in entries if tag == DT_NEEDED][:MAX_NEEDED]
+            return [name_at(file, offset + value) for value in needed]
+    except (OSError, ValueError, struct.error, LookupError, OverflowError):
+        return None
+
+
+def program_headers(file: BinaryIO) -> list[Segment]:
+    """Return the program headers of a 64-bit little-endian ELF file.
+
+    Raises:
+        ValueError: it is none.
+    """
+    head = file.read(64)
+    if head[:6] != bytes([0x7F, *b"ELF", CLASS_64, LITTLE_ENDIAN]):
+        msg = "not a 64-bit little-endian ELF file"
+        raise ValueError(msg)
+    (offset,) = struct.unpack_from("<Q", head, 32)
+    size, count = struct.unpack_from("<HH", head, 54)
+    if size < struct.calcsize(PROGRAM_HEADER_64) or count > MAX_PROGRAM_HEADERS:
+        msg = "no program headers that can be read"
+        raise ValueError(msg)
+    segments = []
+    for index in range(count):
+        file.seek(offset + index * size)
+        data = file.read(struct.calcsize(PROGRAM_HEADER_64))
+        kind, _, begin, address, _, length, *_ = struct.unpack(PROGRAM_HEADER_64, data)
+        segments.append(Segment(kind, begin, address, length))
+    return segments
+
+
+def dynamic_entries(file: BinaryIO, dynamic: Segment) -> list[tuple[int, int]]:
+    """Return tag and value of each entry of the dynamic segment."""
+    file.seek(dynamic.offset)
+    data = file.read(dynamic.size)
+    return list(struct.iter_unpack("<qQ", data[: len(data) // 16 * 16]))
+
+
+def file_offset(address: int, segments: list[Segment]) -> int:
+    """Return where in the file the byte at *address* is.
+
+    Raises:
+        LookupError: no segment holds it.
+    """
+    for segment in segments:
+        if segment.kind == PT_LOAD and 0 <= address - segment.address < segment.size:
+            return segment.offset + address - segment.address
+    raise LookupError(address)
+
+
+def name_at(file: BinaryIO, offset: int) -> str:
+    """Return the string at *offset*."""
+    file.seek(offset)
+    return file.read(MAX_NAME).partition(b"\0")[0].decode(errors="replace")
+
+
+def linked_to(needed: list[str]) -> str:
+    """Return "rocm", "cuda", "both" or "none", by the names that a library needs."""
+    rocm = any(ROCM_LIBRARY.match(name) for name in needed)
+    cuda = any(CUDA_LIBRARY.match(name) for name in needed)
+    return "both" if rocm and cuda else "rocm" if rocm else "cuda" if cuda else "none"
+
+
+def libraries_below(places: list[str]) -> list[str]:
+    """Return the shared libraries in these directories, and those of these files that are one."""
+    found = [place for place in places if is_library(place) and Path(place).is_file()]
+    for place in places:
+        for folder, folders, names in os.walk(place):
+            folders.sort()
+            found += [f"{folder}/{name}" for name in sorted(names) if is_library(name)]
+            if len(found) > MAX_LIBRARIES:
+                return found[:MAX_LIBRARIES]
+    return found
+
+
+def is_library(path: str) -> bool:
+    """Whether this is the name of a shared library: with or without a version behind."""
+    return ".so" in Path(path).suffixes
+
+
+def mapped_libraries() -> set[str]:
+    """Return the shared libraries that this process has loaded."""
+    lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+    paths = {line.split(maxsplit=5)[5] for line in lines if len(line.split(maxsplit=5)) > 5}  # noqa: PLR2004 - the path is the sixth field
+    return {path for path in paths if is_library(path)}
+
+
+def linkage(libraries: list[str]) -> dict[str, list[str]]:
+    """Return the libraries by what they are linked to; what is no ELF library is left out."""
+    found: dict[str, list[str]] = {}
+    for library in libraries:
+        needed = needed_libraries(library)
+        if needed is not None:
+            found.setdefault(linked_to(needed), []).append(library)
+    return found
+
+
+def runtime_of(by_runtime: dict[str, Any]) -> str:
+    """Return the one runtime that a package's libraries are linked to: "rocm", "cuda", "both" or "none"."""
+    kinds = {kind for kind, libraries in by_runtime.items() if libraries and kind != "none"}
+    if not kinds:
+        return "none"
+    return kinds.pop() if len(kinds) == 1 else "both"
+
+
+# --- operator_calls: One cheap call of each known extension, against what it should give ---
+
+# The weights of a softmax add up to 1 and the values are at most 1 in magnitude: rounding the weights
+# and the result to fp16 (2**-11 each, relative) moves a result by 2**-10 at most; the rest is room for
+# the exponentials, which kernels approximate.
+EXTENSION_ATTENTION_BOUND = 2.0**-8
+EXTENSION_ATTENTION_SOURCE = (
+    "weights and results rounded to fp16, 2**-11 each, of values up to 1; four times that"
+)
+# bitsandbytes' 8-bit code has its widest steps between 0.1 and 1 of a block's largest value: 64 of them.
+QUANTISED_BOUND = 0.9 / 64
+QUANTISED_SOURCE = "the widest step of the dynamic 8-bit code, 0.9/64 of a block's largest value"
+TRITON_KERNEL = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(left, right, result, count, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = index < count
+    total = tl.load(left + index, mask=inside) + tl.load(right + index, mask=inside)
+    tl.store(result + index, total, mask=inside)
+"""
+
+
+def bounded_error(check: Check, error: float, bound: float, source: str) -> None:
+    """Fail unless *error* is within *bound*; NaN is not."""
+    check.evidence["largest_error"] = error
+    check.threshold, check.threshold_source = bound, source
+    if not error <= bound:
+        msg = f"the result is off by {error:.3g}, more than {bound:.3g}"
+        raise CheckFailed(msg)
+
+
+def half_attention_inputs(torch: Any) -> list[Any]:
+    """Return query, key and value as (batch, sequence, heads, width), in [-1, 1)."""
+    generator = torch.Generator()
+    generator.manual_seed(3)
+    shape = (1, 128, 4, 64)
+    return [(torch.rand(*shape, generator=generator) * 2 - 1).half() for _ in range(3)]
+
+
+def attention_in_float64(torch: Any, query: Any, key: Any, value: Any) -> Any:
+    """Return the attention in float64, on the host."""
+    q, k, v = (tensor.double().transpose(1, 2) for tensor in (query, key, value))
+    weights = torch.softmax(q @ k.transpose(2, 3) / math.sqrt(q.shape[-1]), dim=-1)
+    return (weights @ v).transpose(1, 2)
+
+
+def check_extension_attention(check: Check, torch: Any, attention: Callable[..., Any]) -> None:
+    """Compare an attention of this layout with the exact one."""
+    inputs = half_attention_inputs(torch)
+    result = attention(*(tensor.cuda() for tensor in inputs)).cpu().double()
+    error = float((result - attention_in_float64(torch, *inputs)).abs().max().item())
+    bounded_error(check, error, EXTENSION_ATTENTION_BOUND, EXTENSION_ATTENTION_SOURCE)
+
+
+def call_flash_attn(check: Check, torch: Any, module: Any) -> str:
+    """Call flash_attn_func."""
+    check_extension_attention(check, torch, module.flash_attn_func)
+    return "flash_attn_func"
+
+
+def call_xformers(check: Check, torch: Any, _module: Any) -> str:
+    """Call memory_efficient_attention."""
+    operators = importlib.import_module("xformers.ops")
+    check_extension_attention(check, torch, operators.memory_efficient_attention)
+    return "ops.memory_efficient_attention"
+
+
+def call_bitsandbytes(check: Check, torch: Any, _module: Any) -> str:
+    """Quantise to 8 bits and back."""
+    functional = importlib.import_module("bitsandbytes.functional")
+    values = (torch.arange(4096, dtype=torch.float32) / 2048 - 1).cuda()
+    quantised, state = functional.quantize_blockwise(values)
+    error = float((functional.dequantize_blockwise(quantised, state) - values).abs().max().item())
+    bounded_error(check, error, QUANTISED_BOUND, QUANTISED_SOURCE)
+    return "functional.quantize_blockwise"
+
+
+def call_triton(check: Check, torch: Any, _module: Any) -> str:
+    """Compile and run a vector addition; Triton reads a kernel's source from its file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "triton_add.py"
+        path.write_text(TRITON_KERNEL)
+        spec = importlib.util.spec_from_file_location("triton_add", path)
+        assert spec is not None
+        assert spec.loader is not None
+        kernels = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(kernels)
+        left = torch.arange(5000, dtype=torch.float32).cuda()
+        right, result = left * 2, torch.zeros_like(left)
+        kernels.add[(5,)](left, right, result, 5000, BLOCK=1024)
+        wrong = int((result != left * 3).sum().item())
+    check.evidence["wrong"] = wrong
+    if wrong:
+        msg = f"{wrong} of 5000 sums are wrong"
+        raise CheckFailed(msg)
+    return "a vector addition"
+
+
+def call_torchvision(check: Check, torch: Any, _module: Any) -> str:
+    """Drop the one of three boxes that another covers."""
+    operators = importlib.import_module("torchvision.ops")
+    boxes = torch.tensor([[0.0, 0, 10, 10], [1, 1, 10, 10], [20, 20, 30, 30]]).cuda()
+    kept = operators.nms(boxes, torch.tensor([0.9, 0.8, 0.7]).cuda(), 0.5).cpu().tolist()
+    check.evidence["kept"] = kept
+    if kept != [0, 2]:
+        msg = f"boxes {kept} were kept, not [0, 2]"
+        raise CheckFailed(msg)
+    return "ops.nms"
+
+
+def call_vllm(check: Check, _torch: Any, _module: Any) -> str:
+    """Ask which platform vLLM would serve on; it looks for ROCm through amdsmi, not through torch."""
+    platform = importlib.import_module("vllm.platforms").current_platform
+    check.evidence["platform"] = type(platform).__name__
+    if not platform.is_cuda_alike():
+        msg = f"vLLM finds no GPU here: its platform is {type(platform).__name__}"
+        raise CheckFailed(msg)
+    return "platforms.current_platform"
+
+
+# (check, torch, module) -> what was called. The others are imported and no more: aiter compiles for
+# minutes when it is first called, and of the user's own nothing is known.
+CALLS: dict[str, Callable[[Check, Any, Any], str]] = {
+    "flash_attn": call_flash_attn,
+    "xformers": call_xformers,
+    "bitsandbytes": call_bitsandbytes,
+    "triton": call_triton,
+    "torchvision": call_torchvision,
+    "vllm": call_vllm,
+}
+
+
+# --- waves: How many children fit into memory at once ---
+
+# A rough figure of the host memory that one process with a GPU runtime needs; it only sizes waves.
+MEMORY_PER_CHILD = 2 << 30
+MAX_WAVE = 16
+
+
+def wave_size(count: int) -> int:
+    """Return how many children may run at once: what half of the memory here holds, at least one."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    available = [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
+    limit = memory_limit()
+    used = number(cgroup_value("memory", "memory.current", "memory.usage_in_bytes")) or 0
+    if limit is not None:
+        available.append(limit - used)
+    fits = min(available, default=MEMORY_PER_CHILD) // 2 // MEMORY_PER_CHILD
+    return max(1, min(count, MAX_WAVE, fits))
+
+
+# --- operators: Extensions with kernels of their own: do they import, for which runtime were they built, do they compute? ---
+
+# Looked for in every image; a profile names further ones, and those that must be there.
+KNOWN_OPERATORS = (
+    "flash_attn",
+    "aiter",
+    "triton",
+    "bitsandbytes",
+    "vllm",
+    "xformers",
+    "torchvision",
+    "torchaudio",
+    "flashinfer",
+    "sgl_kernel",
+)
+AT_ONCE = 4
+KEPT_LIBRARIES = 8
+# What helps on ROCm, and who says so.
+ON_ROCM = {
+    "flash_attn": (
+        "build flash-attention with ROCm (composable_kernel or Triton backend), or use torch's "
+        "scaled_dot_product_attention",
+        "https://github.com/Dao-AILab/flash-attention#amd-rocm-support",
+    ),
+    "aiter": (
+        "aiter compiles into its own package: <aiter>/jit must be writable for the workload's user",
+        "https://github.com/ROCm/aiter/issues/887",
+    ),
+    "triton": (
+        "take the Triton that belongs to the ROCm build of torch (pytorch-triton-rocm)",
+        "https://github.com/pytorch/pytorch/issues/112997",
+    ),
+    "bitsandbytes": (
+        "it needs libbitsandbytes_rocmNN.so, NN from torch.version.hip and not from /opt/rocm",
+        "https://github.com/ROCm/bitsandbytes/issues/81",
+    ),
+    "vllm": (
+        "take vLLM's wheels or image for ROCm, which bring their own torch",
+        "https://docs.vllm.ai/en/latest/getting_started/installation/gpu/",
+    ),
+    "xformers": (
+        "take the wheel from the index of the ROCm build of torch (download.pytorch.org/whl/rocm…)",
+        "https://github.com/facebookresearch/xformers/issues/1365",
+    ),
+    "torchvision": (
+        "take it from the same index as the ROCm build of torch",
+        "https://github.com/pytorch/pytorch/issues/139410",
+    ),
+    "torchaudio": (
+        "take it from the same index as the ROCm build of torch",
+        "https://github.com/pytorch/pytorch/issues/139410",
+    ),
+    "flashinfer": (
+        "AMD's port of it is a package of its own",
+        "https://github.com/AMD-Ecosystem/flashinfer",
+    ),
+}
+CUDA_ON_ROCM = (
+    "rebuild it for this torch: a ROCm torch has none of CUDA's libraries",
+    "https://github.com/huggingface/autotrain-advanced/issues/735",
+)
+
+
+def stage_operators_installed(
+    _job: dict[str, Any], reporter: Reporter, _state: dict[str, Any]
+) -> None:
+    """Look for the known extensions without importing any."""
+    with reporter.check("operators", "installed") as check:
+        found = {name: place_of(name) for name in KNOWN_OPERATORS}
+        check.evidence["found"] = {name: place for name, place in found.items() if place}
+
+
+def place_of(name: str) -> str | None:
+    """Return where a module's outermost package is; None when it is not here."""
+    try:
+        spec = importlib.util.find_spec(name.partition(".")[0])
+    except (ImportError, ValueError):
+        return None
+    if spec is None:
+        return None
+    places = list(spec.submodule_search_locations or [])
+    return places[0] if places else spec.origin
+
+
+def stage_operator(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
+    """Import one extension, tell what it is linked to, and call it once where that is cheap."""
+    with reporter.check("operators", job["module"]) as check:
+        check.evidence["named"] = job["named"]
+        check_operator(check, job, state)
+
+
+def check_operator(check: Check, job: dict[str, Any], state: dict[str, Any]) -> None:
+    """Judge the files before the import, which may end the process, and what was loaded after it."""
+    name = job["module"]
+    place = place_of(name)
+    if place is None:
+        msg = f"there is no module {name.partition('.')[0]} here"
+        raise CheckFailed(msg)
+    libraries = own_libraries(name, place)
+    judge_linkage(check, linkage(libraries), job["accelerator"])
+    torch = torch_or_none(state)  # most extensions find its libraries only once it is imported
+    before = mapped_libraries()
+    module = importlib.import_module(name)
+    loaded = sorted((mapped_libraries() - before) & {os.path.realpath(path) for path in libraries})
+    if loaded:
+        judge_linkage(check, linkage(loaded), job["accelerator"])
+    check.evidence.update(version=version_of(name, module), path=place, loaded=len(loaded))
+    call = CALLS.get(name)
+    if call is None:
+        check.evidence["not_called"] = "it has no call that is known to be cheap"
+    elif not job["call"] or torch is None:
+        check.evidence["not_called"] = "there is no GPU that passed on its own, or no torch"
+    else:
+        check.evidence["called"] = call(check, torch, module)
+
+
+def own_libraries(name: str, place: str) -> list[str]:
+    """Return the shared libraries of a package: those below it, and those that it installed beside it."""
+    beside: list[str] = []
+    try:
+        files = importlib.metadata.files(name.partition(".")[0]) or []
+        beside = [str(file.locate()) for file in files if ".so" in file.suffixes]
+    except importlib.metadata.PackageNotFoundError:
+        pass
+    return list(dict.fromkeys(libraries_below([place, *beside])))
+
+
+def judge_linkage(check: Check, by_runtime: dict[str, list[str]], accelerator: str) -> None:
+    """Record what the libraries are linked to; those of the other runtime alone cannot work here."""
+    runtime = runtime_of(by_runtime)
+    check.evidence["linked"] = runtime
+    check.evidence["libraries"] = {
+        kind: found[:KEPT_LIBRARIES] for kind, found in by_runtime.items()
+    }
+    other = {"rocm": "cuda", "cuda": "rocm"}.get(accelerator)
+    if runtime == other:
+        msg = f"it is linked against {runtime.upper()}, this is {accelerator}: {by_runtime[runtime][0]}"
+        raise CheckFailed(msg)
+
+
+def torch_or_none(state: dict[str, Any]) -> Any:
+    """Import torch; an image may hold extensions and no torch."""
+    try:
+        state["torch"] = importlib.import_module("torch")
+    except Exception:
+        return None
+    return state["torch"]
+
+
+def version_of(name: str, module: Any) -> str | None:
+    """Return a module's version, by its own word or by its package's."""
+    version = getattr(module, "__version__", None)
+    if version is not None:
+        return str(version)
+    try:
+        return importlib.metadata.version(name.partition(".")[0])
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def judged_operator(check: dict[str, Any], accelerator: str, *, named: bool) -> dict[str, Any]:
+    """Say what helps on ROCm; what nobody asked for is no failure of the plan, only of the image."""
+    if check["status"] != "fail":
+        return check
+    reason = check["reason"]
+    if accelerator == "rocm":
+        outermost = check["name"].partition(".")[0]
+        known = ON_ROCM.get(outermost)
+        if known is None and check["evidence"].get("linked") == "cuda":
+            known = CUDA_ON_ROCM
+        if known is not None:
+            reason += f"; {known[0]} ({known[1]})"
+    return {**check, "status": "fail" if named else "degraded", "reason": reason}
+
+
+def run_operators(
+    settings: dict[str, Any],
+    events: Events,
+    spawn: Callable[[str, dict[str, str]], Child],
+    close: Callable[[Child], None],
+    devices: dict[Any, bool],
+    timeout: Callable[[str], float],
+) -> None:
+    """Try every extension that the profile names or the image holds, each in a process of its own.
+
+    *devices* says which are here and whether each passed on its own: the first that did is called on.
+    """
+    device = next((index for index, good in devices.items() if good and index != "cpu"), None)
+    environment = dict(os.environ)
+    if device is not None:
+        environment = device_environment(settings["accelerator"], device, 1)
+    found = installed(events, spawn, close, timeout("environment"))
+    modules = list(dict.fromkeys([*settings["operators"], *found]))
+
+    def examine(module: str) -> None:
+        named = module in settings["operators"]
+        child = spawn(f"operator {module}", environment)
+        child.on_doing = lambda group, name: events.doing(group, name, None)
+        job = {"stage": "operator", "module": module, "named": named, "call": device is not None}
+        job["accelerator"] = settings["accelerator"]
+
+        def report(check: dict[str, Any]) -> None:
+            events.check(judged_operator(check, settings["accelerator"], named=named))
+
+        outcome = child.run(job, timeout("operators"), report)
+        if outcome.ended != "done" and not outcome.checks:
+            made = made_check("operators", module, "fail", reason=outcome.reason)
+            report({**made, "seconds": round(outcome.seconds, 4), "evidence": outcome.evidence})
+        close(child)
+
+    if modules:
+        with ThreadPoolExecutor(min(AT_ONCE, wave_size(len(modules)))) as pool:
+            list(pool.map(examine, modules))
+
+
+def installed(
+    events: Events,
+    spawn: Callable[[str, dict[str, str]], Child],
+    close: Callable[[Child], None],
+    seconds: float,
+) -> list[str]:
+    """Return which of the known extensions the image holds."""
+    child = spawn("operators", dict(os.environ))
+    outcome = child.run({"stage": "operators_installed"}, seconds, events.check)
+    if outcome.ended != "done" and not outcome.checks:
+        events.fail("operators", "installed", outcome.reason, evidence=outcome.evidence)
+    close(child)
+    return [name for check in outcome.checks for name in check["evidence"].get("found", {})]
 
 
 # --- own: Checks of the profile's own: a command or a Python file, judged by how it ends and what it prints ---
@@ -5667,6 +6208,8 @@ def child_main(jobs: int, results: int) -> int:
         "hip": stage_hip,
         "collectives": stage_collectives,
         "peer_copies": stage_peer_copies,
+        "operators_installed": stage_operators_installed,
+        "operator": stage_operator,
         "model": stage_model,
         "own": stage_own,
     }
@@ -5680,25 +6223,6 @@ def child_main(jobs: int, results: int) -> int:
             faulthandler.cancel_dump_traceback_later()
             reporter.send(done=job["stage"])
     return 0
-
-
-# --- waves: How many children fit into memory at once ---
-
-# A rough figure of the host memory that one process with a GPU runtime needs; it only sizes waves.
-MEMORY_PER_CHILD = 2 << 30
-MAX_WAVE = 16
-
-
-def wave_size(count: int) -> int:
-    """Return how many children may run at once: what half of the memory here holds, at least one."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    available = [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
-    limit = memory_limit()
-    used = number(cgroup_value("memory", "memory.current", "memory.usage_in_bytes")) or 0
-    if limit is not None:
-        available.append(limit - used)
-    fits = min(available, default=MEMORY_PER_CHILD) // 2 // MEMORY_PER_CHILD
-    return max(1, min(count, MAX_WAVE, fits))
 
 
 # --- hip_layer: HIP without torch: one process that counts the GPUs, then one for each of them that sees it alone ---
@@ -5838,14 +6362,17 @@ class Siblings:
     def __init__(self) -> None:
         self._models: dict[Any, str] = {}
         self._speeds: dict[str, dict[Any, float]] = {}  # by what was measured, then by device
+        self._long_enough: set[tuple[str, Any]] = set()  # runs that are no noise of the host
 
     def note(self, check: dict[str, Any], device: Any) -> None:
         """Keep what a device's check says of its model and its speed."""
         evidence = check["evidence"]
         if check["name"] == "identity" and evidence.get("name"):
             self._models[device] = f"{evidence['name']} {evidence.get('total_memory_bytes')}"
-        if evidence.get("comparable"):
-            self._speeds.setdefault(check["name"], {})[device] = evidence[evidence["comparable"]]
+        if "figure" in evidence:
+            self._speeds.setdefault(check["name"], {})[device] = evidence[evidence["figure"]]
+            if evidence["long_enough"]:
+                self._long_enough.add((check["name"], device))
 
     def judged(self) -> list[dict[str, Any]]:
         """Return one check for each device that has siblings: degraded where it is much slower."""
@@ -5854,7 +6381,7 @@ class Siblings:
             shares = {}
             for name, speeds in sorted(self._speeds.items()):
                 others = [speed for other, speed in speeds.items() if self._alike(device, other)]
-                if device in speeds and others and median(others) > 0:
+                if (name, device) in self._long_enough and others and median(others) > 0:
                     shares[name] = round(speeds[device] / median(others), 3)
             if shares:
                 found.append(self._check(device, shares))
@@ -6147,6 +6674,15 @@ class Controller:
             else:
                 self._torch_and_hip()
             self._end_children()  # which hold memory on the GPUs
+            if "operators" in stages_of(self._settings):
+                run_operators(
+                    self._settings,
+                    self._events,
+                    self._child,
+                    self._close,
+                    self._proved,
+                    self._timeout,
+                )
             run_own_checks(
                 self._settings, self._events, self._child, self._close, self._proved, self._end
             )

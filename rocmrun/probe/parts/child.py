@@ -16,9 +16,10 @@ from rocmrun.probe.parts.environment import stage_environment
 from rocmrun.probe.parts.hip import stage_hip, stage_hip_runtime
 from rocmrun.probe.parts.isolation import stage_isolation
 from rocmrun.probe.parts.model import stage_model
+from rocmrun.probe.parts.operators import stage_operator, stage_operators_installed
 from rocmrun.probe.parts.own import stage_own
-from rocmrun.probe.parts.tools import stage_tools
 from rocmrun.probe.parts.peer_copies import stage_peer_copies
+from rocmrun.probe.parts.tools import stage_tools
 
 
 def child_main(jobs: int, results: int) -> int:
@@ -40,6 +41,8 @@ def child_main(jobs: int, results: int) -> int:
         "hip": stage_hip,
         "collectives": stage_collectives,
         "peer_copies": stage_peer_copies,
+        "operators_installed": stage_operators_installed,
+        "operator": stage_operator,
         "model": stage_model,
         "own": stage_own,
     }

@@ -9,6 +9,7 @@ from typing import Any
 
 from rocmrun.probe.parts.events import Events, made_check, say
 from rocmrun.probe.parts.hip_layer import HipLayer, which_is_broken
+from rocmrun.probe.parts.operators import run_operators
 from rocmrun.probe.parts.own_stage import run_own_checks
 from rocmrun.probe.parts.peer_copies import WARNING_SECONDS, known_hang
 from rocmrun.probe.parts.processes import Child, device_environment
@@ -49,6 +50,15 @@ class Controller:
             else:
                 self._torch_and_hip()
             self._end_children()  # which hold memory on the GPUs
+            if "operators" in stages_of(self._settings):
+                run_operators(
+                    self._settings,
+                    self._events,
+                    self._child,
+                    self._close,
+                    self._proved,
+                    self._timeout,
+                )
             run_own_checks(
                 self._settings, self._events, self._child, self._close, self._proved, self._end
             )

@@ -21,6 +21,7 @@ TIMEOUTS = {
     "device": 120,
     "collectives": 90,
     "peer_copies": 120,
+    "operators": 240,
     "hip_runtime": 60,
     "hip": 120,
     "model": 300,
@@ -54,6 +55,7 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
         "timeouts": {},
         "expect": {},
         "checks": [],
+        "operators": [],
         **{key: value for key, value in given.items() if value is not None},
     }
     for key, known in (
@@ -84,14 +86,18 @@ def complete_settings(given: dict[str, Any]) -> dict[str, Any]:
 
 def stages_of(settings: dict[str, Any]) -> list[str]:
     """Return the stages that a level runs: what it does not name, it does not prove."""
+    on_rocm = settings["accelerator"] == "rocm" and settings["level"] != "quick"
+    tools = ["tools"] if on_rocm else []
     if settings["runtime"] == "hip":
-        return ["environment", "isolation", "hip", *(["own"] if settings["checks"] else [])]
-    stages = ["environment", "isolation", "build", "device"]
+        return ["environment", "isolation", *tools, "hip", *(["own"] if settings["checks"] else [])]
+    stages = ["environment", "isolation", *tools, "build", "device"]
     # At quick HIP is asked only when torch has failed: a process a GPU takes seconds.
-    if settings["accelerator"] == "rocm" and settings["level"] != "quick":
-        stages.insert(2, "hip")
+    if on_rocm:
+        stages.insert(stages.index("build"), "hip")
     if settings["accelerator"] != "cpu" or settings["level"] != "quick":
         stages.append("collectives")
+    if settings["level"] != "quick":
+        stages.append("operators")
     if settings["level"] == "full":
         stages.append("model")
     if settings["checks"]:

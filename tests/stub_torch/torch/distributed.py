@@ -106,7 +106,8 @@ def _exchanged(name: str, values: Any) -> list[Values]:
     mine = [own_rank, *values.values]
     if own_rank > 0:
         _send(connections[0], mine)
-        return _receive(connections[0])
+        told: list[Values] = _receive(connections[0])
+        return told
     every = [one[1:] for one in sorted([mine, *map(_receive, connections)])]
     if happens("wrong_sum", name):
         every[-1][2] += 1
