@@ -9,12 +9,16 @@ RocmrunError
 │   ├── ProfileNotFound       profile-not-found
 │   ├── ProfileUnwritable     profile-unwritable
 │   ├── ParameterMissing      parameter-missing
+│   ├── WorkloadNotFound      workload-not-found
+│   ├── WorkloadAmbiguous     workload-ambiguous
 │   ├── SecretMissing         secret-missing
 │   ├── ReferenceInvalid      reference-invalid
 │   ├── MountSourceInvalid    mount-source
 │   ├── LockUnwritable        lock-unwritable
 │   ├── ReportUnwritable      report-unwritable
-│   └── OutputUnwritable      output-unwritable
+│   ├── OutputUnwritable      output-unwritable
+│   ├── OracleBlind           oracle-blind
+│   └── OracleFails           oracle-fails
 ├── LockError             3   run `rocmrun lock`
 │   ├── LockMissing           lock-missing
 │   ├── LockStale             lock-stale
@@ -42,6 +46,7 @@ RocmrunError
 │   ├── DevicesMissing        devices-missing
 │   ├── DevicePermission      device-permission
 │   ├── MountUnreadable       mount-unreadable
+│   ├── Unsupported           unsupported
 │   ├── CdiStale              cdi-stale
 │   ├── GpuSelection          gpu-selection
 │   ├── GpuBusy               gpu-busy
@@ -114,9 +119,21 @@ class ParameterMissing(InputError):
 
 
 class SecretMissing(InputError):
-    """A variable or file that the profile takes a secret from is not there, or is not private."""
+    """A variable or file that the profile takes a value from is not there."""
 
     slug = "secret-missing"
+
+
+class WorkloadNotFound(InputError):
+    """No workload of that name, and no profile of that name has one."""
+
+    slug = "workload-not-found"
+
+
+class WorkloadAmbiguous(InputError):
+    """Several workloads of one profile: which one is meant?"""
+
+    slug = "workload-ambiguous"
 
 
 class ReferenceInvalid(InputError):
@@ -147,6 +164,18 @@ class OutputUnwritable(InputError):
     """The workload's output cannot be written to our stdout or stderr."""
 
     slug = "output-unwritable"
+
+
+class OracleBlind(InputError):
+    """What should tell a job that works from one that does not passes without what the job cannot do without."""
+
+    slug = "oracle-blind"
+
+
+class OracleFails(InputError):
+    """The job fails with every privilege of the permissive side, so that none of them is what it lacks."""
+
+    slug = "oracle-fails"
 
 
 class LockError(RocmrunError):
@@ -309,6 +338,12 @@ class MountUnreadable(HostNotReady):
     """The container's user may not read a mount's source, or not write where the profile says rw."""
 
     slug = "mount-unreadable"
+
+
+class Unsupported(HostNotReady):
+    """AMD's support matrix stands against GPU, system, driver and image together, and the profile heeds it."""
+
+    slug = "unsupported"
 
 
 class CdiStale(HostNotReady):

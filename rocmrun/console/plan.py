@@ -9,6 +9,7 @@ from rich.table import Table
 from rocmrun.console.access import print_access
 from rocmrun.console.exposure import exposure_line, print_exposure
 from rocmrun.console.output import JSON_VERSION, print_table
+from rocmrun.console.support import print_support, support_line
 from rocmrun.core.create_request import create_request
 from rocmrun.core.docker_run import docker_run_line
 from rocmrun.core.engine_report import engine_line, engine_to_json
@@ -30,6 +31,7 @@ def plan_as_json(view: PlanView) -> dict[str, Any]:
         "exposure": view.exposure.to_json(),
         "access": view.access.to_json(),
         "image": view.image.to_json(),
+        "support": view.support.to_json() if view.support else None,
         "docker_run": docker_run_line(plan),
         "create_request": create_request(plan, role="workload"),
         "sources": {"profile": view.profile_path, "lock": view.lock_path},
@@ -51,6 +53,9 @@ def print_plan(console: Console, view: PlanView) -> None:
     console.print("Left out of AMD's usual docker line:", style="bold")
     for item in plan.left_out:
         console.print(f"  {item.what}: {item.reason}", markup=False)
+    if view.support:
+        console.print()
+        print_support(console, view.support)
     print_access(console, view.access)
     console.print()
     print_exposure(console, view.exposure)
@@ -97,6 +102,7 @@ def _header(view: PlanView) -> list[tuple[str, str]]:
         ("isolation", plan.isolation),
         ("probe", f"{plan.probe.level}, {plan.probe.accelerator}, {plan.probe.runtime}"),
         *([("probe in", f"{named(plan.probe.image)}: {WHOSE}")] if plan.probe.image else []),
+        *([("support", support_line(view.support))] if view.support else []),
         ("plan", plan.hash[:16]),
         ("exposure", exposure_line(view.exposure)),
     ]

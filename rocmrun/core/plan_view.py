@@ -7,6 +7,7 @@ from rocmrun.core.exposure import Exposure
 from rocmrun.core.host import EngineFacts, HostFacts
 from rocmrun.core.image_report import ImageReport
 from rocmrun.core.plan import Plan
+from rocmrun.core.support import SupportReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,5 +25,6 @@ class PlanView:
     exposure: Exposure
     access: AccessForecast
     image: ImageReport
+    support: SupportReport | None = None
     profile_path: str | None = None
     lock_path: str | None = None

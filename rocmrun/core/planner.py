@@ -259,6 +259,8 @@ def _probe(draft: Draft) -> ProbeSettings:
     probe, image = draft.request.profile.probe, draft.request.probe_image
     if image is not None:
         draft.note(f"the probe runs in {named(image)} with this plan's rights: {WHOSE}")
+    if probe.operators and probe.level == "quick":
+        draft.note('launch does not try probe.operators: its probe.level is "quick"')
     return ProbeSettings(
         level=probe.level,
         reuse=probe.reuse,
@@ -267,6 +269,7 @@ def _probe(draft: Draft) -> ProbeSettings:
         image=image,
         timeout_seconds=probe.timeout_seconds,
         accelerator=draft.request.profile.accelerator,
+        operators=tuple(dict.fromkeys(probe.operators)),
         checks=tuple(planned_check(check, draft.request.check_files) for check in probe.checks),
     )
 

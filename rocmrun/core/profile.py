@@ -15,6 +15,7 @@ from rocmrun.core.profile_fields import (
     GrantText,
     Group,
     ImageText,
+    ModuleName,
     ParameterName,
     Processors,
     Restart,
@@ -284,6 +285,10 @@ class Probe(Table):
     )
     timeout_seconds: Count = Field(
         600, description="When a probe that has not ended counts as failed."
+    )
+    operators: tuple[ModuleName, ...] = Field(
+        (),
+        description="Python modules with kernels of their own that must work, as in flash_attn; tried at standard and full, beside known ones that the image holds.",
     )
     checks: tuple[OwnCheck, ...] = Field((), description=OwnCheck.__doc__)
 

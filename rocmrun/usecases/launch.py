@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from rocmrun.core.create_request import create_request
 from rocmrun.core.loaded_profile import LoadedProfile, refuse_overrides
-from rocmrun.core.plan import Plan
+from rocmrun.core.plan import PROBE_LEVELS, Plan
 from rocmrun.core.probe_image import WHOSE, named
 from rocmrun.core.report import ProbeReport, RunRecord
 from rocmrun.core.rights import unequal_rights
@@ -27,10 +27,10 @@ from rocmrun.usecases.proofs import earlier_proof, keep_proof
 from rocmrun.usecases.proving import Proof, prove
 from rocmrun.usecases.run import LaunchRequest, Run
 from rocmrun.usecases.run_report import check_report_path, now, refusal_reported
+from rocmrun.usecases.secrets import check_secrets, secret_files
 from rocmrun.usecases.support import support_warnings
 
 KILLED = 137
-LEVELS = ("quick", "standard", "full")  # each proves what the one before does, and more
 
 
 def launch(request: LaunchRequest, *, connect: Callable[[], Engine], voice: Voice) -> int:
@@ -40,7 +40,7 @@ def launch(request: LaunchRequest, *, connect: Callable[[], Engine], voice: Voic
         RocmrunError: whatever went wrong before the workload ran; nothing is left behind then.
     """
     with signals.as_exceptions():
-        run = begin(request, connect, voice)
+        run = begin(request, connect, voice, needs_secrets=True)
         with run.reported():
             make_cache(run)
             with _reserved(run) as release:
@@ -63,13 +63,22 @@ def probe(request: LaunchRequest, *, connect: Callable[[], Engine], voice: Voice
     return run.record
 
 
-def begin(request: LaunchRequest, connect: Callable[[], Engine], voice: Voice) -> Run:
+def begin(
+    request: LaunchRequest,
+    connect: Callable[[], Engine],
+    voice: Voice,
+    *,
+    needs_secrets: bool = False,
+) -> Run:
     """Read everything and make the plan; profile and options are judged before an engine is waited for."""
     check_report_path(request.report)
-    with refusal_reported(request.report, request.ask.profile):
+    check_report_path(request.junit, "--junit")
+    with refusal_reported(request.report, request.ask.profile, request.junit):
         check_request(request)
         loaded = load(request.ask)
         check_policy(request, loaded)
+        if needs_secrets:
+            check_secrets(loaded.profile)
         engine = connect()
         prepared = prepare(
             request.ask,
@@ -105,7 +114,9 @@ def check_request(request: LaunchRequest) -> None:
 def check_policy(request: LaunchRequest, loaded: LoadedProfile) -> None:
     """Refuse options that widen what runs or weaken what is proved, where the profile forbids overrides."""
     ask, probe = request.ask, loaded.profile.probe
-    weaker = request.level is not None and LEVELS.index(request.level) < LEVELS.index(probe.level)
+    weaker = request.level is not None and PROBE_LEVELS.index(request.level) < PROBE_LEVELS.index(
+        probe.level
+    )
     asked = {
         "--debug": ask.debug,
         "--unlocked": ask.unlocked,
@@ -227,11 +238,22 @@ def summary(report: ProbeReport) -> str:
 
 def run_workload(run: Run, proof: Mapping[str, object] | None, release: Callable[[], None]) -> int:
     """Create the workload's container, inspect it, compare it with the probe's, and run it."""
+    with secret_files(run.plan, run.run_id, keep=run.request.detach) as files:
+        return _run_with(run, proof, release, files)
+
+
+def _run_with(
+    run: Run,
+    proof: Mapping[str, object] | None,
+    release: Callable[[], None],
+    files: Mapping[str, str],
+) -> int:
     plan, request = run.plan, run.request
     body = create_request(
         plan,
         role="workload",
         secrets=values_of(plan.env_from),
+        secret_files=files,
         labels=run.labels("workload"),
         keep_log=request.detach or request.keep,
     )
@@ -256,7 +278,13 @@ def check_same_rights(proof: Mapping[str, object], container: CreatedContainer, 
     """Refuse a workload container that differs from the probe's in any right."""
     cache = plan.cache.target if plan.cache else None
     same_image = plan.probe.image is None
-    different = unequal_rights(proof, container.record, cache=cache, same_image=same_image)
+    different = unequal_rights(
+        proof,
+        container.record,
+        cache=cache,
+        secrets=[secret.target for secret in plan.secrets],
+        same_image=same_image,
+    )
     if different:
         msg = "the engine gave the workload other rights than the probe had; nothing was started"
         raise ContainerMismatch(msg, details=different)

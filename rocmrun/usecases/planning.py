@@ -48,6 +48,7 @@ def view(prepared: Prepared) -> PlanView:
         exposure=score_plan(plan, host, engine),
         access=prepared.access,
         image=image_report(prepared.image, prepared.claims),
+        support=prepared.support,
         profile_path=prepared.loaded.path,
         lock_path=str(prepared.lock_path) if prepared.lock_path else None,
     )

@@ -9,6 +9,7 @@ from typing import Any
 from rocmrun.__main__ import run
 from rocmrun.cli.main import COMMANDS
 from rocmrun.core.profile_keys import json_schema, profile_keys
+from rocmrun.core.support import DECISIONS, ORDER
 from rocmrun.errors import RocmrunError, all_slugs
 from scripts.docs.markdown import fenced, table
 
@@ -69,6 +70,12 @@ def errors() -> str:
     """Return every slug, linked to its section, with its exit code and its meaning."""
     rows = [(f"[{slug}](#{slug})", str(code), doc) for slug, code, doc in _errors()]
     return table(("slug", "code", "meaning"), [*rows, ("[bug](#bug)", "70", BUG)])
+
+
+def support_policies() -> str:
+    """Return what each policy does about each verdict of the support matrix."""
+    rows = [(verdict, *(DECISIONS[policy][verdict] for policy in DECISIONS)) for verdict in ORDER]
+    return table(("answer", *(f'`"{policy}"`' for policy in DECISIONS)), rows)
 
 
 def _errors(error: type[RocmrunError] = RocmrunError) -> Iterator[tuple[str, int, str]]:

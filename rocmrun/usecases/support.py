@@ -1,0 +1,65 @@
+"""What AMD's support matrix says of a plan, and what the profile wants done about it."""
+
+from collections.abc import Sequence
+
+from rocmrun.core.gpu_table import parse_gpu_table
+from rocmrun.core.host import HostFacts
+from rocmrun.core.image import ImageFacts
+from rocmrun.core.loaded_profile import LoadedProfile
+from rocmrun.core.lock import LockedFacts
+from rocmrun.core.matrix import parse_matrix
+from rocmrun.core.plan import Plan
+from rocmrun.core.support import SupportReport, judge
+from rocmrun.core.support_finding import Finding
+from rocmrun.errors import Unsupported
+from rocmrun.system.gpu_table import read_gpu_table
+from rocmrun.system.support_matrix import read_support_matrix
+
+OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
+
+
+def support_of(
+    plan: Plan, host: HostFacts, claims: LockedFacts | None, image: ImageFacts | None
+) -> SupportReport | None:
+    """Return what the matrix says of *plan* on *host*; None for a plan without AMD GPUs."""
+    passed = {gpu.index for gpu in plan.gpus}
+    if plan.probe.accelerator != "rocm" or not passed:
+        return None
+    baked = image.environment if image else {}
+    return judge(
+        parse_matrix(read_support_matrix()),
+        parse_gpu_table(read_gpu_table()),
+        host,
+        [gpu for gpu in host.gpus if gpu.index in passed],
+        claims,
+        override=dict(plan.env).get(OVERRIDE) or baked.get(OVERRIDE),
+    )
+
+
+def refuse_unsupported(report: SupportReport | None, loaded: LoadedProfile) -> None:
+    """Stop a launch that the profile's policy forbids.
+
+    Raises:
+        Unsupported: with every finding that blocks.
+    """
+    support = loaded.profile.support
+    blocked = report.decided(support.policy, unknown=support.unknown)["block"] if report else []
+    if blocked:
+        msg = f"AMD's support matrix stands against profile {loaded.name} on this host"
+        raise Unsupported(
+            msg,
+            details=tuple(f"{finding.subject}: {told(finding)}" for finding in blocked),
+            hint='choose another image or driver; or accept it with [support] policy = "ignore" in the profile',
+        )
+
+
+def support_warnings(report: SupportReport | None, loaded: LoadedProfile) -> Sequence[str]:
+    """Return a sentence for each finding that the policy wants said aloud."""
+    support = loaded.profile.support
+    warned = report.decided(support.policy, unknown=support.unknown)["warn"] if report else []
+    return [f"support, {finding.subject}: {told(finding)}" for finding in warned]
+
+
+def told(finding: Finding) -> str:
+    """Return a finding in one sentence, with the row that it rests on."""
+    return f"{finding.verdict}: {finding.sentence}" + (f" [{finding.row}]" if finding.row else "")
