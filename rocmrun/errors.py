@@ -30,7 +30,8 @@ RocmrunError
 │   ├── EngineDenied          engine-denied
 │   ├── EngineFailed          engine-failed
 │   ├── RegistryUnavailable   registry-unavailable
-│   │   └── RateLimited       rate-limited
+│   │   ├── WorkloadNotUp         workload-not-up
+│   └── RateLimited       rate-limited
 │   ├── RegistryDenied        registry-denied
 │   ├── OutOfDisk             out-of-disk
 │   ├── LockBusy              lock-busy
@@ -278,6 +279,12 @@ class FetchFailed(Unavailable):
     """The downloader inside the image ended with an error."""
 
     slug = "fetch-failed"
+
+
+class WorkloadNotUp(Unavailable):
+    """The successor of a workload ended or stayed unhealthy; the old one was started again."""
+
+    slug = "workload-not-up"
 
 
 class NotAsAsked(RocmrunError):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rocmrun.core.profile_paths import absolute_path
+from rocmrun.core.secret_names import names_secret
 from rocmrun.errors import UsageError
 
 _VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -59,6 +60,9 @@ def adding(options: Options, *, directory: str, home: str | None) -> dict[str, A
 
 def _assignment(text: str) -> tuple[str, str]:
     name, _, value = text.partition("=")
+    if value and names_secret(name):
+        msg = f"-e {name}=… puts a secret on the command line, where every user of this host can read it"
+        raise UsageError(msg, hint=f"export {name}=…, and write -e {name} without a value")
     if not name:
         msg = f'-e "{text}": no variable name before "="'
         raise UsageError(msg, hint="write -e NAME=VALUE, or -e NAME to take the caller's value")

@@ -59,7 +59,7 @@ def create_request(
         }
     if role == "workload":
         request["HostConfig"]["Mounts"] += [
-            _mount(PlannedMount(target=target, source=source), role)
+            _mount(PlannedMount(target=target, source=source), only_read=True)
             for target, source in sorted((secret_files or {}).items())
         ]
     if command is not None:

@@ -3,7 +3,7 @@
 import shlex
 
 from rocmrun.core.create_request import tmpfs_options
-from rocmrun.core.plan import Plan, PlannedMount
+from rocmrun.core.plan import Plan, PlannedMount, PlannedSecret
 
 
 def docker_run_arguments(plan: Plan, *, detach: bool = False) -> tuple[str, ...]:
@@ -31,6 +31,7 @@ def docker_run_arguments(plan: Plan, *, detach: bool = False) -> tuple[str, ...]
         *(f"--device={d.host_path}:{d.path}:{d.permissions}" for d in plan.devices if not d.cdi),
         *(f"--device={name}" for name in plan.cdi_devices),
         *(word for mount in plan.mounts for word in _mount(mount)),
+        *(word for secret in plan.secrets for word in _secret(secret)),
         *(f"--tmpfs={tmpfs.target}:{tmpfs_options(tmpfs, plan)}" for tmpfs in plan.tmpfs),
         *_limits(plan),
         *(f"--publish={_address(p.address)}:{p.host_port}:{p.container_port}/{p.protocol}" for p in plan.ports),
@@ -132,6 +133,12 @@ def _namespaces(plan: Plan) -> tuple[str, ...]:
         *(f"--add-host={entry}" for entry in plan.extra_hosts),
         *(f"--sysctl={key}={value}" for key, value in plan.sysctls),
     )  # fmt: skip
+
+
+def _secret(secret: PlannedSecret) -> tuple[str, ...]:
+    """Return the mount of a secret that is a file; of a variable's value the plan's note says what to do."""
+    kind, _, path = secret.source.partition(":")
+    return _mount(PlannedMount(target=secret.target, source=path)) if kind == "file" else ()
 
 
 def _mount(mount: PlannedMount) -> tuple[str, ...]:

@@ -62,15 +62,17 @@ def derived_text(
         "[parameters]",
     ]
     for parameter, table in parameters.items():
-        lines += _comment(str(table.get("help", "")))
+        known = values.get(parameter, str(table.get("default", "…")))
+        line = f"{parameter} = {{ help = {_one(str(table.get('help', '')))}, default = {_value(known)} }}"
         if parameter in values:
-            lines.append(f"{parameter} = {{ default = {_value(values[parameter])} }}")
+            lines.append(line)
         elif "default" in table:
-            lines.append(f"# {parameter} = {{ default = {_value(str(table['default']))} }}")
+            lines += ["# The parent's own value:", f"# {line}"]
         else:
-            lines.append(
-                f'# {parameter} = {{ default = "…" }}    # until then: --set {parameter}=…'
-            )
+            lines += [
+                f"# Without a value it must be set at each launch: --set {parameter}=…",
+                f"# {line}",
+            ]
     if not parameters:
         lines.pop()
     return _header(name) + "\n".join(lines) + "\n" + _EXAMPLES
@@ -155,10 +157,6 @@ def _header(name: str) -> str:
 def _list(sentences: Iterable[str]) -> list[str]:
     """Return each sentence as a comment on a line of its own: control characters end no comment early."""
     return [f"# - {' '.join(sentence.split())}" for sentence in sentences]
-
-
-def _comment(text: str) -> list[str]:
-    return [f"# {' '.join(text.split())}"] if text.strip() else []
 
 
 def _value(text: str) -> str:

@@ -197,6 +197,7 @@ class ProbeSettings:
 
     Attributes:
         image: What it runs in where that is not the workload's image; the rights are the same.
+        operators: Modules that must import and work, each once.
     """
 
     level: str = "quick"
@@ -206,6 +207,7 @@ class ProbeSettings:
     image: PlannedImage | None = None
     timeout_seconds: int = 600
     accelerator: str = "rocm"
+    operators: tuple[str, ...] = ()
     checks: tuple[PlannedCheck, ...] = ()
 
     def checks_at(self, level: str) -> tuple[PlannedCheck, ...]:

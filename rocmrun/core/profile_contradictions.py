@@ -210,6 +210,11 @@ def _hip_runtime(profile: Profile) -> Iterator[Contradiction]:
             keys=("probe.runtime", "accelerator"),
             text=f'"hip" proves AMD GPUs, and accelerator is "{profile.accelerator}"; leave "torch"',
         )
+    if profile.probe.runtime == "hip" and profile.probe.operators:
+        yield Contradiction(
+            keys=("probe.operators", "probe.runtime"),
+            text='operators are tried beside torch; with runtime "hip" none is',
+        )
 
 
 def _models_in_memory(profile: Profile) -> Iterator[Contradiction]:

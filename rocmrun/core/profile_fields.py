@@ -147,6 +147,13 @@ Scalar = Annotated[
     ),
 ]
 ParameterName = Annotated[str, _checked(r"[a-z][a-z0-9_]*", "a name in a-z, 0-9 and _")]
+ModuleName = Annotated[
+    str,
+    _checked(
+        r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*",
+        "the name of a Python module, as in flash_attn or mypackage.kernels",
+    ),
+]
 EnvironmentName = Annotated[str, _checked(r"[^=\s\0]+", "a variable name")]
 AbsolutePath = Annotated[
     str,

@@ -1,6 +1,6 @@
 """Whether two inspected containers have the same rights: the probe's proof holds for no other."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 # Every field of HostConfig that carries a right. Restart policy, ports and logging are excepted: the
@@ -22,18 +22,22 @@ def unequal_rights(
     workload: Mapping[str, Any],
     *,
     cache: str | None = None,
+    secrets: Iterable[str] = (),
     same_image: bool = True,
 ) -> tuple[str, ...]:
     """Return a sentence for each right in which two inspected containers differ.
 
     *cache* is where the workload has its cache: there, and nowhere else, the probe has a tmpfs. It must
     not load kernels that an earlier workload of the profile left, which could fake the proof.
+    *secrets* are targets of files that the workload alone gets.
     Without *same_image* the profile names an image of its own to probe in: it is no right.
     """
     one, other = probe["HostConfig"], workload["HostConfig"]
     if cache is not None:
         one = _without_tmpfs(one, cache)
         other = _without_mount(other, cache)
+    for target in secrets:
+        other = _without_mount(other, target)
     pairs = [
         *((name, _comparable(name, one), _comparable(name, other)) for name in RIGHTS),
         ("Mounts", _mounts(one), _mounts(other)),

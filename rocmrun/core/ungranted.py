@@ -143,11 +143,15 @@ def _namespaces(config: Mapping[str, Any]) -> Iterator[str]:
 
 def _mounts(config: Mapping[str, Any], plan: Plan) -> Iterator[str]:
     planned = {mount.target: mount for mount in plan.mounts}
+    secrets = {secret.target: secret.name for secret in plan.secrets}
     for mount in config.get("Mounts") or ():
         target = mount["Target"]
         access = "ro" if mount.get("ReadOnly") else "rw"
         plain = mount.keys() <= _MOUNT_KEYS and mount.get("BindOptions") in _PRIVATE_BIND
         same = _is(planned.get(target), mount["Type"], mount.get("Source"))
+        if plain and (access, mount["Type"]) == ("ro", "bind") and target in secrets:
+            yield f"secret:{secrets[target]}"
+            continue
         yield f"mount:{target}:{access}" if plain and same else f"mount:{mount}"
     for bind in config.get("Binds") or ():
         source, target, mode = (*bind.split(":"), "", "")[:3]

@@ -145,6 +145,7 @@ _profiles = _table(
         python=_text.filter(bool),
         runtime=st.sampled_from(["torch", "hip"]),
         timeout_seconds=st.integers(1, 9999),
+        operators=st.lists(st.sampled_from(["flash_attn", "ours.kernels"]), max_size=2),
     ),
     policy=_table(overrides=st.booleans()),
 )
@@ -203,6 +204,7 @@ def test_a_child_needs_no_key_that_its_parent_may_have() -> None:
         "Mount": ["source", "target"],
         "OwnCheck": ["name"],
         "Device": ["path", "reason"],
+        "Secret": ["name", "source"],
         "Privilege": ["grant", "reason"],
         "Parameter": ["help"],
     }

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rocmrun.core.lock import Lock, PinnedImage
+from rocmrun.core.profile import Profile
 from rocmrun.core.profile_parse import dump_profile
 from rocmrun.errors import ParameterMissing, ProfileInvalid, ProfileNotFound, UsageError
 from rocmrun.system.profile_search import ProfileSearch, default_search, shipped_directory
@@ -16,7 +17,14 @@ SETTINGS = {
     "dev-shell": {"work_dir": "/work"},
     "vllm-serve": {"model_dir": "/srv/model"},
     "cuda-check": {"image": "docker.io/pytorch/pytorch:2.9.1-cuda12.8-cudnn9-runtime", "driver_dir": "/drv"},
+    "vllm-serve-isolated": {"model_dir": "/srv/model", "socket_dir": "/run/serve"},
+    "sglang-serve": {"model_dir": "/srv/model"},
+    "llama-cpp": {"models_dir": "/srv/gguf"},
+    "ollama": {"models_dir": "/srv/ollama"},
+    "comfyui": {"data_dir": "/srv/comfyui"},
+    "rdma-train": {"work_dir": "/work", "interface": "ib0"},
 }  # fmt: skip
+UNTRIED = {"comfyui", "llama-cpp", "ollama", "rdma-train", "sglang-serve", "vllm-serve-isolated"}
 SHIPPED = sorted(path.stem for path in shipped_directory().glob("*.toml"))
 
 
@@ -36,7 +44,8 @@ def write(search: ProfileSearch, name: str, text: str) -> Path:
 
 def test_the_shipped_profiles_are_these() -> None:
     assert SHIPPED == [
-        "base", "cuda-check", "demo", "dev-shell", "prod-inference", "train-multi-gpu", "vllm-serve",
+        "base", "comfyui", "cuda-check", "demo", "dev-shell", "llama-cpp", "ollama", "prod-inference",
+        "rdma-train", "sglang-serve", "train-multi-gpu", "vllm-serve", "vllm-serve-isolated",
     ]  # fmt: skip
 
 
@@ -86,11 +95,23 @@ def test_what_the_shipped_profiles_promise(search: ProfileSearch) -> None:
         "/dev/nvidiactl",
         "/dev/nvidia-uvm",
     ]
-    assert {name for name, profile in profiles.items() if profile.container.network != "none"} == {
+    networks = {name: profile.container.network for name, profile in profiles.items()}
+    servers = {"comfyui", "llama-cpp", "ollama", "sglang-serve", "vllm-serve"}
+    assert {name for name, network in networks.items() if network == "bridge"} == {
         "dev-shell",
-        "vllm-serve",
+        *servers,
     }
-    assert [name for name, profile in profiles.items() if profile.privileges] == []
+    assert {name for name in servers if not _is_local(profiles[name])} == set()
+    assert {name: [p.grant for p in profile.privileges] for name, profile in profiles.items() if profile.privileges} == {
+        "rdma-train": ["network:host", "ulimit:memlock=-1"],
+    }  # fmt: skip
+    assert [n for n, profile in profiles.items() if n in UNTRIED and "not tried" not in profile.description] == []  # fmt: skip
+
+
+def _is_local(profile: Profile) -> bool:
+    """Whether a server's ports are for this machine alone."""
+    addresses = [port.address for port in profile.container.ports]
+    return addresses == ["127.0.0.1"]
 
 
 def test_parents_are_looked_up_like_profiles(search: ProfileSearch) -> None:

@@ -1,0 +1,32 @@
+"""Names of variables that hold secrets."""
+
+import pytest
+
+from rocmrun.core.command_line import Options, replacing
+from rocmrun.core.secret_names import names_secret
+from rocmrun.errors import UsageError
+
+SECRET = ("HF_TOKEN", "hf_token", "MAD_SECRETS_HFTOKEN", "OPENAI_API_KEY", "DB_PASSWORD", "CLIENT_SECRET", "AWS_SECRET_ACCESS_KEY", "TOKEN", "FRIGATE_RTSP_PASSWORD", "APIKEY")  # fmt: skip
+PLAIN = ("TOKENIZERS_PARALLELISM", "MAX_TOKENS", "HF_TOKEN_PATH", "PASSWORD_FILE", "SECRETARY", "HF_HOME", "KEY", "MONKEY")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECRET)
+def test_a_secret_is_refused_on_the_command_line(name: str) -> None:
+    """Every user of the host can read it there; the message does not repeat it."""
+    assert names_secret(name)
+    with pytest.raises(UsageError) as caught:
+        replacing(Options(env=(f"{name}=s3cret",)))
+    assert f"-e {name} without a value" in (caught.value.hint or "")
+    assert "s3cret" not in caught.value.message + (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_other_names_are_not_taken_for_secrets(name: str) -> None:
+    """A limit, a tokenizer and a path are none."""
+    assert not names_secret(name)
+    assert replacing(Options(env=(f"{name}=1",))) == {"container": {"env": {name: "1"}}}
+
+
+def test_a_name_alone_and_an_empty_value_are_fine() -> None:
+    """Neither says a secret."""
+    assert replacing(Options(env=("HF_TOKEN", "HF_TOKEN="))) == {"container": {"env": {"HF_TOKEN": ""}}}  # fmt: skip
