@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from rocmrun.usecases.prepare import Ask
 
 
+def _print_schema(context: click.Context, _option: click.Parameter, asked: object) -> None:
+    if not asked or context.resilient_parsing:
+        return
+    from rocmrun.console.profiles import print_schema
+    from rocmrun.core.report_schema import report_schema
+
+    print_schema(report_schema())
+    context.exit()
+
+
 @click.command(
     "probe",
     short_help="Prove the GPUs in a container with exactly the profile's rights.",
@@ -32,6 +42,20 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Write the record of the run to FILE as JSON.",
+)
+@click.option(
+    "--junit",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the checks to FILE as JUnit XML, for CI servers.",
+)
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON schema of --report and --json, and exit.",
 )
 @click.option(
     "--pull",
@@ -54,11 +78,12 @@ if TYPE_CHECKING:
 )
 @json_option
 @ask_options
-def command(
+def command(  # noqa: PLR0913  # one parameter an option
     *,
     ask: Callable[..., "Ask"],
     level: str,
     report: Path | None,
+    junit: Path | None,
     pull: str,
     unlocked: bool,
     share: bool,
@@ -73,6 +98,7 @@ def command(
     Examples:
       rocmrun probe demo
       rocmrun probe prod-inference --level full --json
+      rocmrun probe prod-inference --junit probe.xml
     """
     from rocmrun.usecases.engines import connect_early
 
@@ -89,6 +115,7 @@ def command(
         share=share,
         wait_seconds=wait_seconds,
         report=report,
+        junit=junit,
     )
     record = probe(request, connect=connect, voice=voice())
     if as_json:

@@ -1,15 +1,20 @@
 """Render what a probe found: a table for people, and JSON."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from rocmrun.console.output import JSON_VERSION, print_table
-from rocmrun.core.report import RunRecord
+from rocmrun.core.probe_progress import label
+from rocmrun.core.report import ProbeCheck, ProbeReport, RunRecord
 from rocmrun.errors import ProbeFailed
 
 LINE = 110
+WRONG = ("fail", "degraded")
+DEVICE_COLUMNS = 8
+NAMED_DEVICES = 10
 
 
 def report_as_json(record: RunRecord) -> dict[str, Any]:
@@ -32,23 +37,90 @@ def report_as_json(record: RunRecord) -> dict[str, Any]:
 
 
 def print_report(console: Console, record: RunRecord) -> None:
-    """Print a row a check, then the verdict."""
+    """Print what is wrong, then every check (devices beside each other where there are several), then the verdict."""
     report = record.probe
     if report is None:
         return
-    table = Table("check", "status", "seconds", "what was seen", box=None, pad_edge=False)
-    for check in report.checks:
-        table.add_row(
-            check.label,
-            check.status,
-            f"{check.seconds:.2f}",
-            check.reason or _evidence(check.evidence),
-        )
-    print_table(console, table)
+    _print_wrong(console, report)
+    several = report.devices if len(report.devices) > 1 else ()
+    if several:
+        _print_devices(console, report)
+    rest = [check for check in report.checks if not several or check.device is None]
+    if rest:
+        _print_checks(console, rest)
     if not report.checks:
         for line in report.stderr_tail:
             console.print(f"  {line}")
+        console.print()
+    _print_verdict(console, record, report)
+
+
+def _print_wrong(console: Console, report: ProbeReport) -> None:
+    """Print failed checks and then degraded ones, each with its reason and the number that decided."""
+    wrong = [check for status in WRONG for check in report.checks if check.status == status]
+    if not wrong:
+        return
+    table = _table("status", "where", "check", "reason")
+    for check in wrong:
+        place = label(check.device)
+        table.add_row(check.status, place, f"{check.group} {check.name}", check.reason)
+        if check.threshold is not None:
+            source = f"threshold {check.threshold:.4g}: {check.threshold_source}"
+            table.add_row("", "", "", source)
+    print_table(console, table)
     console.print()
+
+
+def _print_devices(console: Console, report: ProbeReport) -> None:
+    """Print a row a check: a column for each device, or how many there are of each status where they are many."""
+    rows: dict[tuple[str, str], dict[int | str, ProbeCheck]] = {}
+    for check in report.checks:
+        if check.device is not None:
+            rows.setdefault((check.group, check.name), {})[check.device] = check
+    few = len(report.devices) <= DEVICE_COLUMNS
+    names = [f"device {device}" for device in report.devices] if few else ["devices"]
+    table = _table("check", *names, "most seconds", "why skipped")
+    for (group, name), checks in rows.items():
+        cells = [_status_of(checks.get(device)) for device in report.devices]
+        most = max(check.seconds for check in checks.values())
+        why = next((c.reason for c in checks.values() if c.status == "skipped"), "")
+        shown = cells if few else [_counted(checks)]
+        table.add_row(f"{group} {name}", *shown, f"{most:.2f}", why)
+    print_table(console, table)
+    console.print()
+
+
+def _status_of(check: ProbeCheck | None) -> str:
+    return "" if check is None else check.status
+
+
+def _counted(checks: Mapping[int | str, ProbeCheck]) -> str:
+    """Return "62 pass, 2 fail (3, 17)": who is not well is named."""
+    parts = []
+    for status in ("pass", "degraded", "fail", "skipped"):
+        found = [str(device) for device, check in checks.items() if check.status == status]
+        named = f" ({', '.join(found[:NAMED_DEVICES])}" + (
+            ", …)" if len(found) > NAMED_DEVICES else ")"
+        )
+        parts += [f"{len(found)} {status}{'' if status == 'pass' else named}"] if found else []
+    return ", ".join(parts)
+
+
+def _print_checks(console: Console, checks: Sequence[ProbeCheck]) -> None:
+    table = _table("check", "status", "seconds", "what was seen")
+    for check in checks:
+        # What is wrong stands above, with its reason.
+        seen = check.reason if check.status == "skipped" else _evidence(check.evidence)
+        table.add_row(f"{check.group} {check.name}", check.status, f"{check.seconds:.2f}", seen)
+    print_table(console, table)
+    console.print()
+
+
+def _table(*columns: str) -> Table:
+    return Table(*columns, box=None, pad_edge=False)
+
+
+def _print_verdict(console: Console, record: RunRecord, report: ProbeReport) -> None:
     versions = ", ".join(
         f"{name} {value}"
         for name, value in (
@@ -69,9 +141,10 @@ def print_report(console: Console, record: RunRecord) -> None:
 
 def _evidence(evidence: dict[str, Any]) -> str:
     """Return the scalars of *evidence* in one line; the whole of it is in the JSON."""
+    metrics = evidence.get("metrics")
     parts = [
         f"{key} {_short(value)}"
-        for key, value in evidence.items()
+        for key, value in {**evidence, **(metrics if isinstance(metrics, dict) else {})}.items()
         if isinstance(value, (str, int, float)) and value != ""
     ]
     text = ", ".join(parts)

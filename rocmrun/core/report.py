@@ -6,7 +6,7 @@ Reading is lenient (unknown keys are ignored, so that newer records stay readabl
 from collections import Counter
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from rocmrun.core.host import EngineFacts, Gpu, HostFacts
 from rocmrun.core.plan import Plan
@@ -15,6 +15,11 @@ from rocmrun.errors import RocmrunError
 
 SCHEMA_VERSION = 1
 
+# In the order in which the probe comes to them.
+GROUPS = (
+    "environment", "isolation", "tools", "hip", "build", "device", "collectives", "operators", "model",
+    "own",
+)  # fmt: skip
 CheckStatus = Literal["pass", "degraded", "fail", "skipped"]
 ReportStatus = Literal["pass", "degraded", "fail", "broken"]
 
@@ -27,14 +32,14 @@ class ProbeCheck(_Record):
     """One thing that the probe tried.
 
     Attributes:
-        group: environment, isolation, tools, hip, build, device, collectives, operators, model or own.
+        group: One of GROUPS.
         device: Index of the device, "cpu", or None where the check is about no device.
         evidence: What was seen; its keys belong to the check.
         reason: Why the status is not "pass".
         threshold: The number that decided, where one did, and where that number comes from.
     """
 
-    group: str
+    group: str = Field(examples=list(GROUPS))
     name: str
     status: CheckStatus
     device: int | str | None = None

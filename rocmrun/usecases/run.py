@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rocmrun.core import labels
 from rocmrun.core.plan import Plan, Role
 from rocmrun.core.report import RecordedError, RunRecord
 from rocmrun.core.voice import Voice
@@ -13,9 +14,8 @@ from rocmrun.errors import ReportUnwritable, RocmrunError
 from rocmrun.system import gpu_locks
 from rocmrun.system.caller import process_label
 from rocmrun.usecases.engine_protocol import Engine
-from rocmrun.usecases.gpu_guard import MINORS_LABEL
 from rocmrun.usecases.prepare import Ask, Prepared
-from rocmrun.usecases.run_report import now, write_report
+from rocmrun.usecases.run_report import now, write_junit, write_report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,7 @@ class LaunchRequest:
         share: Take GPUs that others use.
         wait_seconds: How long to wait for GPUs in use.
         report: Where the record of the run goes.
+        junit: Where it goes as JUnit XML.
         lock_directory: Where the lock files of GPUs are: one place for every user of the host.
     """
 
@@ -44,6 +45,7 @@ class LaunchRequest:
     share: bool = False
     wait_seconds: float = 0
     report: Path | None = None
+    junit: Path | None = None
     lock_directory: Path = gpu_locks.DIRECTORY
 
 
@@ -78,6 +80,7 @@ class Run:
         """Write the report; once the workload has run, its exit code matters more than a lost record."""
         try:
             write_report(self.request.report, self.record)
+            write_junit(self.request.junit, self.record)
         except ReportUnwritable as error:
             if self.record.exit_code is None:
                 raise
@@ -88,13 +91,14 @@ class Run:
         workload = role == "workload"
         # Every label of ours is set, also when it says nothing: an image may bake one.
         return {
-            "io.rocmrun.run": self.run_id,
-            "io.rocmrun.role": role,
-            "io.rocmrun.plan": self.plan.hash,
-            "io.rocmrun.controller": process_label(),
-            "io.rocmrun.detached": "1" if self.request.detach and workload else "",
-            "io.rocmrun.keep": "1" if self.request.keep and workload else "",
-            MINORS_LABEL: ",".join(str(minor) for minor in self.plan.render_minors),
+            labels.RUN: self.run_id,
+            labels.ROLE: role,
+            labels.PLAN: self.plan.hash,
+            labels.PROFILE_FILE: self.prepared.loaded.path,
+            labels.CONTROLLER: process_label(),
+            labels.DETACHED: "1" if self.request.detach and workload else "",
+            labels.KEEP: "1" if self.request.keep and workload else "",
+            labels.MINORS: ",".join(str(minor) for minor in self.plan.render_minors),
         }
 
     def container_name(self, role: Role) -> str:

@@ -8,13 +8,16 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from rocmrun.core.report import RecordedError, RefusedRun
+from rocmrun.core.junit import junit_xml
+from rocmrun.core.report import RecordedError, RefusedRun, RunRecord
 from rocmrun.errors import ReportUnwritable, RocmrunError
 from rocmrun.system.files import write_atomic
 
 
-def check_report_path(path: Path | None) -> None:
+def check_report_path(path: Path | None, option: str = "--report") -> None:
     """Refuse a path that no report can be written to: a day's work should not end in a lost record.
+
+    *option* is what named it.
 
     Raises:
         ReportUnwritable: with the reason.
@@ -22,7 +25,7 @@ def check_report_path(path: Path | None) -> None:
     if path is None:
         return
     if str(path) == "-":
-        msg = "--report takes a file: stdout belongs to the workload"
+        msg = f"{option} takes a file: stdout belongs to the workload"
         raise ReportUnwritable(msg)
     directory = path.resolve().parent
     problem = (
@@ -43,7 +46,7 @@ def check_report_path(path: Path | None) -> None:
 
 
 @contextlib.contextmanager
-def refusal_reported(path: Path | None, profile: str) -> Iterator[None]:
+def refusal_reported(path: Path | None, profile: str, junit: Path | None = None) -> Iterator[None]:
     """Report what goes wrong before there is a plan; when nothing does, others write the report."""
     started_at = now()
     try:
@@ -56,6 +59,7 @@ def refusal_reported(path: Path | None, profile: str) -> Iterator[None]:
             ended_at=now(),
         )
         write_report(path, refused)
+        write_junit(junit, refused)
         raise
 
 
@@ -68,3 +72,9 @@ def write_report(path: Path | None, record: BaseModel) -> None:
     """Write *record* to the report file, where one is wanted."""
     if path is not None:
         write_atomic(path, record.model_dump_json(indent=2) + "\n", error=ReportUnwritable)
+
+
+def write_junit(path: Path | None, record: RunRecord | RefusedRun) -> None:
+    """Write *record* as JUnit XML, where that is wanted."""
+    if path is not None:
+        write_atomic(path, junit_xml(record), error=ReportUnwritable)
