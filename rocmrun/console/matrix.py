@@ -7,8 +7,7 @@ from rich.table import Table
 
 from rocmrun.console.output import JSON_VERSION, print_table
 from rocmrun.core.matrix import GpuRow, OsRow, Release
-from rocmrun.core.matrix_query import Answer
-from rocmrun.usecases.matrix import Reading
+from rocmrun.core.matrix_query import Answer, Reading
 
 _UNKNOWN = "not found"
 

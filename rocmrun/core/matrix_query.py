@@ -13,6 +13,7 @@ from rocmrun.core.support_gpus import GENERIC
 from rocmrun.core.support_names import DISTROS, is_model, is_system, same_model, split_models
 from rocmrun.errors import UsageError
 
+OLD_AFTER_DAYS = 90
 _GFX = re.compile(r"gfx[0-9a-f]{3,5}")
 _PCI_ID = re.compile(r"0x[0-9a-f]{4}")
 
@@ -44,6 +45,27 @@ class Answer:
             "gpus": [asdict(row) for row in self.gpus],
             "os": [asdict(row) for row in self.os],
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What was asked of the matrix.
+
+    Attributes:
+        age_days: Days since its newest fact.
+        images: References whose locks record that they serve the GPU, with where that was read; None
+            where no GPU was asked about.
+    """
+
+    matrix: Matrix
+    age_days: int
+    answers: tuple[Answer, ...]
+    images: tuple[tuple[str, str], ...] | None
+
+    @property
+    def old(self) -> bool:
+        """Whether AMD has probably published more since."""
+        return self.age_days > OLD_AFTER_DAYS
 
 
 def asked_gpu(word: str | None, matrix: Matrix, table: GpuTable) -> Asked:

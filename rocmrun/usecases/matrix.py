@@ -1,40 +1,16 @@
 """Read AMD's support matrix for people: what it lists, how old it is, and which images serve a GPU."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 from rocmrun.core.gpu_table import parse_gpu_table
 from rocmrun.core.lock import PinnedImage
-from rocmrun.core.matrix import Matrix, parse_matrix
-from rocmrun.core.matrix_query import Answer, answers, asked_gpu, carriers
+from rocmrun.core.matrix import parse_matrix
+from rocmrun.core.matrix_query import Reading, answers, asked_gpu, carriers
 from rocmrun.system.gpu_table import read_gpu_table
 from rocmrun.system.support_matrix import read_support_matrix
 from rocmrun.usecases.locks import LockPlaces, read_lock
-
-OLD_AFTER_DAYS = 90
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What was asked of the matrix.
-
-    Attributes:
-        age_days: Days since its newest fact.
-        images: References whose locks record that they serve the GPU, with where that was read; None
-            where no GPU was asked about.
-    """
-
-    matrix: Matrix
-    age_days: int
-    answers: tuple[Answer, ...]
-    images: tuple[tuple[str, str], ...] | None
-
-    @property
-    def old(self) -> bool:
-        """Whether AMD has probably published more since."""
-        return self.age_days > OLD_AFTER_DAYS
 
 
 def read_matrix(
