@@ -56,6 +56,7 @@ def probe_input(
         "runtime": plan.probe.runtime,
         "timeout_seconds": max(1.0, seconds - min(10.0, seconds / 10)),
         "expect": expectation(plan, gpu_table),
+        "operators": list(plan.probe.operators),
         "checks": [
             sent_check(check, check_files or {})
             for check in plan.probe.checks_at(level or plan.probe.level)

@@ -54,6 +54,7 @@ def proof_key(plan: Plan, host: HostFacts, level: str) -> str:
             plan.probe.runtime,
             asdict(plan.probe.image) if plan.probe.image else None,
             plan.probe.accelerator,
+            plan.probe.operators,
             [asdict(check) for check in plan.probe.checks_at(level)],
         ),
         "kernel": host.kernel,

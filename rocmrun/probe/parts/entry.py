@@ -106,6 +106,13 @@ def parse_arguments(arguments: Iterable[str]) -> dict[str, Any]:
         metavar="JSON",
         help='what the environment should be: {"uid": 1000, "gpus": [{"gfx": "gfx942"}]}',
     )
+    parser.add_argument(
+        "--operator",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="an extension that must work, as in flash_attn; may be repeated; from standard on",
+    )
     parser.add_argument("--size", type=int, help="rows of the square matrices (default: by level)")
     parser.add_argument(
         "--timeout", type=float, default=600, help="seconds for all of it (default: 600)"
@@ -115,6 +122,7 @@ def parse_arguments(arguments: Iterable[str]) -> dict[str, Any]:
         "level": given.level,
         "accelerator": given.accelerator,
         "size": given.size,
+        "operators": given.operator,
         "timeout_seconds": given.timeout,
         "expect": given.expect_json,
     }

@@ -42,6 +42,7 @@ def test_the_same_plan_on_the_same_host_has_the_same_key() -> None:
         {"container": {"env": {"HIP_VISIBLE_DEVICES": "1"}}},
         {"mounts": [{"source": "/srv", "target": "/srv"}]},
         {"probe": {"python": "python3.12"}},
+        {"probe": {"operators": ["flash_attn"]}},
         {"probe": {"checks": [{"name": "a", "command": ["true"], "level": "quick"}]}},
         {"accelerator": "cpu", "gpus": {"select": ["none"]}},
     ],
