@@ -1,0 +1,133 @@
+"""Render what diff-privileges found: a table of verdicts, the minimal profile in several forms, and JSON."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from rocmrun.console.output import JSON_VERSION, print_table
+from rocmrun.core.docker_run import docker_run_line
+from rocmrun.core.exposure import HIGHEST
+from rocmrun.core.plan import Plan
+from rocmrun.core.privilege_forms import compose_form, kubernetes_form
+from rocmrun.core.privilege_report import Certificate, Found, PrivilegeVerdict, StaticDifference
+from rocmrun.core.text import printable
+
+FORMS = ("docker", "compose", "kubernetes")
+
+
+def form(name: str, plan: Plan) -> str:
+    """Return the minimal side as a docker line, a compose file or a Pod."""
+    return {
+        "docker": docker_run_line,
+        "compose": compose_form,
+        "kubernetes": kubernetes_form,
+    }[name](plan)
+
+
+def found_as_json(found: Found) -> dict[str, Any]:
+    """Return the certificate with the forms of the minimal side as one JSON object."""
+    return {
+        "v": JSON_VERSION,
+        "ok": True,
+        **found.certificate.model_dump(mode="json"),
+        "needs_more": found.certificate.needs_more,
+        "forms": {name: form(name, found.plan) for name in FORMS},
+    }
+
+
+def print_found(console: Console, found: Found, forms: tuple[str, ...]) -> None:
+    """Print the verdicts, what they hold for, and the forms asked for."""
+    certificate = found.certificate
+    print_table(console, _table(certificate.verdicts))
+    console.print()
+    for line in _summary(certificate):
+        console.print(printable(line))
+    for verdict in certificate.verdicts:
+        if verdict.warning:
+            console.print(printable(f"note: {verdict.privilege}: {verdict.warning}"))
+    for name in forms:
+        console.print()
+        console.print(f"The minimal side, {name}:", style="bold")
+        console.print(form(name, found.plan).rstrip("\n"), soft_wrap=True)
+
+
+def _table(verdicts: tuple[PrivilegeVerdict, ...]) -> Table:
+    table = Table("privilege", "verdict", "evidence", "exposes", box=None, pad_edge=False)
+    for verdict in verdicts:
+        cause = f" [{verdict.cause}]" if verdict.cause else ""
+        effect = {"unlock": " (unlocks system calls only)", "effective": ""}.get(verdict.effect, "")
+        instead = f" (instead of {', '.join(verdict.instead_of)})" if verdict.instead_of else ""
+        table.add_row(
+            printable(verdict.privilege + effect + instead),
+            verdict.verdict,
+            printable(verdict.evidence + cause),
+            verdict.exposes,
+        )
+    return table
+
+
+def _summary(certificate: Certificate) -> list[str]:
+    seen = certificate.verification
+    before, after = (certificate.exposure[side] for side in ("permissive", "minimal"))
+    needed = ", ".join(certificate.minimal) or "nothing"
+    side = certificate.minimal_profile or "the baseline"
+    lines = [
+        f"{certificate.profile} needs beyond {side}: {needed}",
+        f"exposure {before['total']:.1f} ({before['band']}) → {after['total']:.1f} ({after['band']}), of {HIGHEST:g}",
+        f"{len(certificate.runs)} runs; the minimal side passed {seen.passes} of {seen.runs}, the permissive side "
+        f"{seen.control_passes} of {seen.control_runs}"
+        + (
+            f": it fails in less than {seen.excluded_failure_rate:.0%} of runs (at 95 %)"
+            if seen.passes == seen.runs and seen.runs
+            else ": the job itself is unreliable"
+        ),
+    ]
+    if not certificate.one_minimal:
+        lines.append(
+            "not every kept privilege was left out by itself: the set is sufficient, and can be too large"
+        )
+    lines.append(
+        f"holds for this command, {certificate.image_ref} @ {certificate.image_digest or certificate.image_id}, "
+        f"{certificate.engine.kind} {certificate.engine.version} and kernel {certificate.host.kernel}; no proof for other inputs"
+    )
+    return lines
+
+
+def static_as_json(difference: StaticDifference) -> dict[str, Any]:
+    """Return the static difference as one JSON object."""
+    return {
+        "v": JSON_VERSION,
+        "ok": True,
+        "sides": [
+            {
+                "name": name,
+                "only": [
+                    {"what": g.what, "reason": g.reason, "asked_by": g.asked_by} for g in only
+                ],
+                "exposure": exposure.to_json(),
+            }
+            for name, only, exposure in zip(
+                difference.names, difference.only, difference.exposures, strict=True
+            )
+        ],
+        "both": list(difference.both),
+        "untested": difference.untested,
+    }
+
+
+def print_static(console: Console, difference: StaticDifference) -> None:
+    """Print what either side alone has, and both exposures."""
+    for name, only, exposure in zip(
+        difference.names, difference.only, difference.exposures, strict=True
+    ):
+        title = f"Only {name} ({len(only)}), exposure {exposure.total:.1f}, {exposure.band}:"
+        console.print(printable(title), style="bold")
+        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 2))
+        for grant in only:
+            table.add_row(printable(grant.what), printable(grant.reason))
+        print_table(console, table)
+        console.print()
+    for item, why in difference.untested.items():
+        console.print(printable(f"{item} is in no plan: {why}"))
+    console.print(f"{len(difference.both)} rights are in both; nothing was run")

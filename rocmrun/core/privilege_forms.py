@@ -1,0 +1,205 @@
+"""A minimal side in other words: a profile, a compose file, a Kubernetes securityContext."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rocmrun.core.create_request import tmpfs_options
+from rocmrun.core.docker_run import image_name
+from rocmrun.core.plan import Plan
+from rocmrun.core.privilege_report import Certificate, PrivilegeVerdict
+from rocmrun.core.privilege_sides import ROOT, realised
+from rocmrun.core.profile import Profile
+from rocmrun.core.text import MIB, printable
+from rocmrun.core.toml import KeyPath, dump_toml
+
+COMMENT = 160
+DEPTH = 2
+SHM = "/dev/shm"  # noqa: S108  # the container's own, sized
+# What a profile says of itself, or what was filled in already.
+_LEFT_OUT = frozenset({"extends", "parameters", "description"})
+
+
+def profile_form(profile: Profile, certificate: Certificate) -> str:
+    """Return the minimal profile as TOML, with the evidence beside each privilege that was kept."""
+    data = {
+        "description": f"{certificate.profile} with no more rights than it was seen to need",
+        **{
+            key: value
+            for key, value in profile.as_data().items()
+            if key not in _LEFT_OUT and value not in ([], {})
+        },
+    }
+    container = data.get("container", {})
+    data["container"] = {key: value for key, value in container.items() if value != []}
+    reasons = {entry.grant: _evidence(certificate, entry.grant) for entry in profile.privileges}
+
+    def comment(path: KeyPath) -> str:
+        if len(path) == DEPTH and path[0] == "privileges":
+            return reasons.get(profile.privileges[int(path[1])].grant, "")
+        if path in {("container", "network"), ("container", "shm_size")}:
+            return _evidence(certificate, _item_of(certificate, str(path[1])))
+        return ""
+
+    return "".join(f"# {line}\n" for line in _head(certificate)) + dump_toml(data, comment)
+
+
+def _head(certificate: Certificate) -> Iterator[str]:
+    seen = certificate.verification
+    yield f"Found by rocmrun diff-privileges on {certificate.ended_at}, kernel {certificate.host.kernel},"
+    yield f"{certificate.engine.kind} {certificate.engine.version}, image {certificate.image_digest or certificate.image_id}:"
+    yield f"passed {seen.passes} of {seen.runs} runs with these rights. It holds for this command, image, engine and"
+    yield "kernel; it is no proof for other inputs."
+    if not certificate.one_minimal:
+        yield "The search ended early: some of these rights may not be needed."
+
+
+def _item_of(certificate: Certificate, key: str) -> str:
+    start = {"network": "network:", "shm_size": "shm:"}[key]
+    return next((item for item in certificate.minimal if item.startswith(start)), "")
+
+
+def _evidence(certificate: Certificate, item: str) -> str:
+    """Return what happened without *item*; for root a rule was tried as its capability."""
+    found = [v for v in certificate.verdicts if _comes_to(v, item) and v.verdict != "removable"]
+    if not item or not found:
+        return ""
+    verdict = found[0]
+    text = f"{verdict.verdict}: {verdict.evidence}"
+    return " ".join(printable(text, COMMENT).split())
+
+
+def _comes_to(verdict: PrivilegeVerdict, item: str) -> bool:
+    """Whether *item* of a profile is what was tried: for root, a rule is tried as its capability."""
+    rule = item.startswith("cap:") and item in realised([verdict.privilege, ROOT])
+    return item == verdict.privilege or rule
+
+
+def compose_form(plan: Plan) -> str:
+    """Return *plan* as a compose file; device groups and nodes are this host's."""
+    options = [
+        *(["no-new-privileges:true"] if plan.no_new_privileges else []),
+        *([f"seccomp:{plan.seccomp}"] if plan.seccomp == "unconfined" else []),
+        *([f"apparmor:{plan.apparmor}"] if plan.apparmor else []),
+        *([f"label:{plan.selinux_label}"] if plan.selinux_label else []),
+    ]
+    service: dict[str, Any] = {
+        "image": image_name(plan),
+        "command": list(plan.command),
+        "user": plan.user,
+        "group_add": [str(group) for group in plan.groups],
+        "cap_drop": ["ALL"],
+        "cap_add": list(plan.cap_add),
+        "security_opt": options,
+        "read_only": plan.read_only_root,
+        "init": True,
+        "network_mode": plan.network,
+        "hostname": plan.hostname or "",
+        "extra_hosts": list(plan.extra_hosts),
+        "ipc": plan.ipc,
+        "pid": "" if plan.pid == "private" else plan.pid,
+        "shm_size": plan.shm_size_bytes,
+        "mem_limit": plan.memory_bytes or 0,
+        "pids_limit": plan.pids,
+        "devices": [f"{d.host_path}:{d.path}:{d.permissions}" for d in plan.devices if not d.cdi],
+        "tmpfs": [f"{tmpfs.target}:{tmpfs_options(tmpfs, plan)}" for tmpfs in plan.tmpfs],
+        "volumes": [
+            {"type": m.kind, "source": m.source, "target": m.target, "read_only": m.read_only}
+            for m in plan.mounts
+        ],
+        "ulimits": {u.name: {"soft": u.soft, "hard": u.hard} for u in plan.ulimits},
+        "sysctls": dict(plan.sysctls),
+        "ports": [f"{p.address}:{p.host_port}:{p.container_port}/{p.protocol}" for p in plan.ports],
+        "environment": dict(plan.env),
+    }
+    kept = {key: value for key, value in service.items() if value not in ("", [], {}, 0)}
+    notes = _unsaid(plan, compose=True)
+    return "".join(f"# {note}\n" for note in notes) + _yaml({"services": {"job": kept}})
+
+
+def kubernetes_form(plan: Plan) -> str:
+    """Return the rights of *plan* as the fields of a Pod that carry them; nodes come from a device plugin there."""
+    container: dict[str, Any] = {
+        "name": "job",
+        "image": image_name(plan),
+        "securityContext": {
+            "privileged": False,
+            "allowPrivilegeEscalation": not plan.no_new_privileges,
+            "readOnlyRootFilesystem": plan.read_only_root,
+            "procMount": "Default" if plan.masks else "Unmasked",
+            "capabilities": {"drop": ["ALL"], "add": list(plan.cap_add)},
+        },
+    }
+    pod: dict[str, Any] = {
+        "hostIPC": plan.ipc == "host",
+        "hostNetwork": plan.network == "host",
+        "hostPID": plan.pid == "host",
+        "securityContext": {
+            "runAsUser": plan.uid,
+            "runAsGroup": plan.gid,
+            "runAsNonRoot": plan.uid != 0,
+            "supplementalGroups": list(plan.groups),
+            "seccompProfile": {
+                "type": "Unconfined" if plan.seccomp == "unconfined" else "RuntimeDefault"
+            },
+            "sysctls": [{"name": name, "value": value} for name, value in plan.sysctls],
+        },
+        "containers": [container],
+    }
+    if plan.gpus:
+        container["resources"] = {"limits": {"amd.com/gpu": len(plan.gpus)}}
+    if plan.ipc != "host":
+        container["volumeMounts"] = [{"name": "shm", "mountPath": SHM}]
+        memory = {"medium": "Memory", "sizeLimit": f"{plan.shm_size_bytes // MIB}Mi"}
+        pod["volumes"] = [{"name": "shm", "emptyDir": memory}]
+    notes = _unsaid(plan, compose=False)
+    return "".join(f"# {note}\n" for note in notes) + _yaml({"spec": pod})
+
+
+def _unsaid(plan: Plan, *, compose: bool) -> list[str]:
+    """Return what the form cannot say."""
+    notes = []
+    if plan.seccomp not in {None, "unconfined"}:
+        where = "write it to a file that security_opt names" if compose else "put it on the node: type Localhost"  # fmt: skip
+        notes.append(f"The seccomp profile by value is left out: {where}.")
+    if plan.cdi_devices or (plan.devices and not compose):
+        notes.append("Device nodes come from the vendor's device plugin or CDI, not from here.")
+    if compose:
+        if not plan.masks:
+            notes.append("systempaths=unconfined has no word here.")
+        return notes
+    if own := [u for u in plan.ulimits if u.name not in {"core", "nofile"}]:
+        names = ", ".join(u.name for u in own)
+        notes.append(f"Kubernetes sets no ulimits ({names}): they are the runtime's.")
+    if plan.network in {"none", "bridge"}:
+        notes.append("A Pod has a network; a NetworkPolicy closes it.")
+    notes.append("Mounts, other tmpfs and environment are the job's.")
+    return notes
+
+
+def _yaml(value: Mapping[str, Any], depth: int = 0) -> str:
+    """Return *value* as YAML: scalars as JSON, which is YAML."""
+    return "".join(f"{line}\n" for line in _block(value, depth))
+
+
+def _block(value: Mapping[str, Any] | Sequence[Any], depth: int) -> Iterator[str]:
+    pad = "  " * depth
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if isinstance(item, Mapping | list) and item:
+                yield f"{pad}{_key(key)}:"
+                yield from _block(item, depth + 1)
+            else:
+                yield f"{pad}{_key(key)}: {json.dumps(item)}"
+        return
+    for item in value:
+        if isinstance(item, Mapping) and item:
+            first, *rest = _block(item, depth + 1)
+            yield f"{pad}- {first.lstrip()}"
+            yield from rest
+        else:
+            yield f"{pad}- {json.dumps(item)}"
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").isalnum() and not key.isdigit() else json.dumps(key)

@@ -1,0 +1,87 @@
+"""What diff-privileges says without running anything: how two sides differ, and whether a certificate still holds."""
+
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+
+from rocmrun.core.exposure import score_plan
+from rocmrun.core.plan import Grant, Plan
+from rocmrun.core.privilege_report import Certificate, StaticDifference, changes_since
+from rocmrun.core.report import EngineSummary, HostSummary
+from rocmrun.errors import InputError
+from rocmrun.usecases.engine_protocol import Engine
+from rocmrun.usecases.prepare import Ask, load, prepare
+from rocmrun.usecases.privilege_sides import make_sides
+
+
+def static_difference(
+    ask: Ask, minimal: Ask | None, recipe: str | None, engine: Engine | None
+) -> StaticDifference:
+    """Return how the plan of *ask* differs from that of *minimal*, or from the baseline for the same job."""
+    sides = make_sides(
+        ask, load(ask), None, engine, recipe=recipe, fetch=False, on_pull=_nothing_is_pulled
+    )
+    first, second = sides.plan(sides.permissive), sides.plan(())
+    host = other_host = sides.prepared.host
+    if minimal is not None:
+        other = prepare(minimal, engine, fetch=False, on_pull=_nothing_is_pulled)
+        second, other_host = other.plan, other.host
+    facts = sides.prepared.engine
+    rights = [{grant.what for grant in plan.grants} for plan in (first, second)]
+    return StaticDifference(
+        names=(
+            f"AMD's usual line for {ask.profile}" if recipe else ask.profile,
+            minimal.profile if minimal else "the baseline",
+        ),
+        only=(_without(first, rights[1]), _without(second, rights[0])),
+        both=tuple(sorted(rights[0] & rights[1])),
+        exposures=(score_plan(first, host, facts), score_plan(second, other_host, facts)),
+        untested=sides.untested,
+    )
+
+
+def _without(plan: Plan, rights: set[str]) -> tuple[Grant, ...]:
+    return tuple(grant for grant in plan.grants if grant.what not in rights)
+
+
+def stale(text: str, name: str, ask: Ask, minimal: Ask | None, engine: Engine) -> tuple[str, ...]:
+    """Return a sentence for each thing that the certificate *text* depends on and that has changed.
+
+    *name* is what the certificate is called in messages. *ask* names the profile; the command is the certificate's.
+
+    Raises:
+        InputError: it is no certificate, or one of another profile or minimal side.
+    """
+    try:
+        old = Certificate.model_validate_json(text)
+    except ValidationError as error:
+        msg = f"{name} is no certificate of diff-privileges"
+        raise InputError(msg, hint="rocmrun diff-privileges PROFILE --certificate FILE") from error
+    named = minimal.profile if minimal else ""
+    if named != old.minimal_profile:
+        msg = f"{name} was made with {old.minimal_profile or 'the baseline'} as the minimal side, not {named or 'the baseline'}"
+        raise InputError(msg)
+    asked = replace(ask, options=replace(ask.options, command=old.command))
+    loaded = load(asked)
+    other = load(minimal) if minimal else None
+    sides = make_sides(
+        asked, loaded, other, engine,
+        recipe=old.recipe or None, fetch=False, on_pull=_nothing_is_pulled,
+    )  # fmt: skip
+    plan = sides.plan(sides.permissive)
+    new: dict[str, Any] = {
+        "profile": plan.profile,
+        "image_ref": plan.image.ref,
+        "image_digest": plan.image.digest,
+        "image_id": plan.image.image_id,
+        "profile_hash": plan.hash,
+        "engine": EngineSummary.of(engine.facts()).model_dump(mode="json"),
+        "host": HostSummary.of(sides.prepared.host, plan).model_dump(mode="json"),
+    }
+    return changes_since(old, new)
+
+
+def _nothing_is_pulled() -> NoReturn:
+    msg = "a comparison pulls nothing"
+    raise AssertionError(msg)

@@ -1,0 +1,146 @@
+"""Answers for a search of privileges: runs a trial for each question, within a budget, and remembers all of them."""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from rocmrun.core.oracle import TrialResult
+from rocmrun.core.privilege_report import TrialRecord
+from rocmrun.core.search import Members, Question, Stopped
+from rocmrun.errors import RocmrunError, UsageError
+from rocmrun.usecases.privilege_sides import Sides
+from rocmrun.usecases.trial_memory import TrialMemory
+from rocmrun.usecases.trials import Trial, Trials
+
+_BUDGET = re.compile(r"([1-9][0-9]{0,5})(m|min|h)?")
+_SECONDS = {"m": 60, "min": 60, "h": 3600}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How much may be spent; None is no limit."""
+
+    runs: int | None = None
+    seconds: float | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Budget":
+        """Return the budget that "40" (runs), "15m" or "2h" means.
+
+        Raises:
+            UsageError: it is none of these.
+        """
+        match = _BUDGET.fullmatch(text)
+        if match is None:
+            msg = f'--budget "{text}" is neither a number of runs nor a time'
+            raise UsageError(msg, hint="write --budget 40, --budget 15m or --budget 2h")
+        amount, unit = int(match[1]), match[2]
+        return cls(seconds=amount * _SECONDS[unit]) if unit else cls(runs=amount)
+
+
+@dataclass(slots=True)
+class PrivilegeTrials:
+    """Answers questions about sets of items.
+
+    Attributes:
+        records: Every run, in order.
+        results: Set → the results of its runs, in order of attempts.
+        say: Told of each run.
+    """
+
+    sides: Sides
+    trials: Trials
+    memory: TrialMemory
+    budget: Budget
+    say: Callable[[str], None]
+    records: list[TrialRecord] = field(default_factory=list)
+    results: dict[Members, list[TrialResult]] = field(default_factory=dict)
+    spent: int = 0
+    _began: float = field(default_factory=time.monotonic)
+
+    def __call__(self, questions: Sequence[Question]) -> list[bool]:
+        """Answer one batch.
+
+        Raises:
+            Stopped: the budget is spent.
+        """
+        trials = [self._trial(question) for question in questions]
+        keys = [
+            self.trials.fingerprint(trial) if isinstance(trial, Trial) else "" for trial in trials
+        ]
+        self._run(
+            [
+                (t, k, q)
+                for t, k, q in zip(trials, keys, questions, strict=True)
+                if isinstance(t, Trial)
+            ]
+        )
+        return [
+            self._recorded(question, key, trial).passed
+            for question, key, trial in zip(questions, keys, trials, strict=True)
+        ]
+
+    def _trial(self, question: Question) -> Trial | TrialResult:
+        try:
+            return Trial(plan=self.sides.plan(question.members), deep=question.deep)
+        except RocmrunError as error:
+            # No plan of this host has these items: what is missing is what makes it one.
+            return TrialResult(verdict="fail", reason=error.message)
+
+    def _run(self, asked: Sequence[tuple[Trial, str, Question]]) -> None:
+        """Run what is not remembered; sets that come to the same container are run once."""
+        new: dict[tuple[str, int], Trial] = {}
+        for trial, key, question in asked:
+            if self.memory.find(key, question.attempt) is None:
+                new[key, question.attempt] = trial
+        if not new:
+            return
+        self.check_budget(len(new))
+        for (key, _), result in zip(new, self.trials.run(list(new.values())), strict=True):
+            self.spent += 1
+            self.memory.add(key, result)
+        self.memory.save()
+
+    def check_budget(self, runs: int) -> None:
+        """Raise Stopped when *runs* more are not to be had."""
+        most, seconds = self.budget.runs, self.budget.seconds
+        out_of_runs = most is not None and self.spent + runs > most
+        if out_of_runs or (seconds is not None and time.monotonic() - self._began > seconds):
+            raise Stopped
+
+    def _recorded(self, question: Question, key: str, trial: Trial | TrialResult) -> TrialResult:
+        found = trial if isinstance(trial, TrialResult) else self.memory[key, question.attempt]
+        self.results.setdefault(question.members, []).append(found)
+        record = TrialRecord(
+            request=key,
+            items=tuple(sorted(question.members)),
+            purpose=question.purpose,
+            attempt=question.attempt,
+            deep=question.deep,
+            reused=bool(key) and self.memory.is_earlier(key, question.attempt),
+            result=found,
+        )
+        self.records.append(record)
+        self.say(_line(len(self.records), record, self.sides))
+        return found
+
+
+def _line(number: int, record: TrialRecord, sides: Sides) -> str:
+    whole = set(sides.permissive)
+    held, left = set(record.items), sorted(whole - set(record.items))
+    if held >= whole:
+        what = "everything"
+    elif not held:
+        what = "the minimal side"
+    else:
+        what = (
+            f"without {', '.join(left)}"
+            if len(left) <= len(held)
+            else f"only {', '.join(sorted(held))}"
+        )
+    result = record.result
+    why = f": {result.evidence}" if result.evidence else ""
+    kept = ", remembered" if record.reused else ""
+    level = ", thorough" if record.deep else ""
+    return f"run {number} ({record.purpose}{level}{kept}): {what}: {result.verdict}{why} [{result.seconds:.1f} s]"

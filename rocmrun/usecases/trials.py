@@ -1,0 +1,284 @@
+"""Trials: one container a plan, inspected as a launch inspects it, judged and always removed."""
+
+import contextlib
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rocmrun.core import labels
+from rocmrun.core.create_request import create_request
+from rocmrun.core.oracle import CommandOracle, Outcome, TrialResult, judge, judge_probe
+from rocmrun.core.plan import Plan, canonical_json
+from rocmrun.core.text import MIB
+from rocmrun.core.voice import Voice
+from rocmrun.errors import EngineFailed, HostNotReady, ProbeFailed
+from rocmrun.system import signals
+from rocmrun.system.caller import process_label, values_of
+from rocmrun.usecases.containers import CreatedContainer, check_command, check_groups, created
+from rocmrun.usecases.engine_protocol import Attachment, Engine
+from rocmrun.usecases.proving import prove
+
+ROLE = "trial"
+STDOUT = 1
+KEPT_BYTES = MIB // 4
+NO_PROGRAM = "/rocmrun-canary/no-such-program"
+# What an engine says of a container that it will not make: a reason of its own, and none of the job's.
+UNSTARTABLE = (EngineFailed, HostNotReady)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A container to try.
+
+    Attributes:
+        deep: Whether the probe runs at the level of the verification.
+        command: Runs in place of the plan's; None for the plan's own.
+    """
+
+    plan: Plan
+    deep: bool = False
+    command: tuple[str, ...] | None = None
+
+
+@dataclass(slots=True)
+class Trials:
+    """Runs trials: a command under an oracle, or the probe where there is none.
+
+    Attributes:
+        oracle: None for the probe.
+        levels: The probe's level while searching, and while verifying.
+        timeout_seconds: When a command that has not ended counts as failed.
+        ready: Called with each plan before its container is made.
+        check_files: Path → text, for the Python files of the profile's own checks.
+        accepted: Checks that may be degraded: those that are it on the permissive side.
+    """
+
+    engine: Engine
+    oracle: CommandOracle | None
+    levels: tuple[str, str]
+    timeout_seconds: float
+    voice: Voice
+    run_id: str
+    profile_file: str
+    ready: Callable[[Plan], None]
+    check_files: Mapping[str, str] = field(default_factory=dict)
+    accepted: dict[bool, tuple[str, ...]] = field(default_factory=dict)
+    _count: int = field(init=False, default=0)
+
+    def fingerprint(self, trial: Trial) -> str:
+        """Return a digest of all that a trial's result depends on here: its request, and what is asked of it."""
+        request = self._request(trial)
+        request.pop("Labels")
+        asked = self.oracle.to_json() if self.oracle else {"level": self.levels[trial.deep]}
+        value = {"request": request, "oracle": asked, "timeout": self.timeout_seconds}
+        return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+    def run(self, trials: Sequence[Trial]) -> list[TrialResult]:
+        """Run *trials* side by side and return their results, in order; probes run one after the other."""
+        if self.oracle is None:
+            return [self._probe(trial) for trial in trials]
+        oracle = self.oracle
+        with contextlib.ExitStack() as stack:
+            running = [self._begun(stack, trial) for trial in trials]
+            for one in running:
+                if isinstance(one, _Attempt):
+                    one.join()
+            return [
+                judge(one.outcome(), oracle) if isinstance(one, _Attempt) else one
+                for one in running
+            ]
+
+    def refusal(self, plan: Plan) -> str:
+        """Return why the engine will not start a container of *plan*; "" when it does."""
+        trial = Trial(plan=plan)
+        try:
+            with self._created(trial) as container:
+                self.engine.start(container.container_id)
+                self.engine.kill(container.container_id, "SIGKILL")
+        except UNSTARTABLE as error:
+            return error.message
+        return ""
+
+    def _begun(self, stack: contextlib.ExitStack, trial: Trial) -> "_Attempt | TrialResult":
+        try:
+            container = stack.enter_context(self._created(trial))
+            if trial.command is None:
+                check_groups(self.engine, container, trial.plan)
+                check_command(self.engine, container, trial.plan)
+            attempt = _Attempt(
+                engine=self.engine,
+                container_id=container.container_id,
+                attachment=self.engine.attach(container.container_id, stdin=False, tty=False),
+                timeout_seconds=self.timeout_seconds,
+            )
+            stack.callback(attempt.close)
+            attempt.start()
+        except UNSTARTABLE as error:
+            return TrialResult(verdict="unstartable", reason=error.message)
+        return attempt
+
+    def _created(self, trial: Trial) -> contextlib.AbstractContextManager[CreatedContainer]:
+        self._count += 1
+        self.ready(trial.plan)
+        return created(
+            self.engine,
+            trial.plan,
+            self._request(trial),
+            name=self._name(trial.plan),
+            on_warning=self.voice.detail,
+        )
+
+    def _probe(self, trial: Trial) -> TrialResult:
+        self._count += 1
+        self.ready(trial.plan)
+        # A failing check is what a search looks for, and no news of its own.
+        quiet = replace(self.voice, say=self.voice.detail, on_probe=_unheard)
+        began = time.monotonic()
+        try:
+            proof = prove(
+                self.engine,
+                trial.plan,
+                level=self.levels[trial.deep],
+                name=self._name(trial.plan),
+                labels=self._labels(trial.plan),
+                voice=quiet,
+                check_files=self.check_files,
+            )
+        except ProbeFailed as error:
+            return TrialResult(verdict="fail", reason=error.message)
+        except UNSTARTABLE as error:
+            return TrialResult(verdict="unstartable", reason=error.message)
+        result = judge_probe(proof.report, self.accepted.get(trial.deep))
+        if result.verdict != "fail":
+            self.accepted.setdefault(trial.deep, result.degraded)
+        return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
+
+    def _request(self, trial: Trial) -> dict[str, Any]:
+        plan = trial.plan
+        if self.oracle is None:
+            return create_request(plan, role="probe", labels=self._labels(plan))
+        return create_request(
+            plan,
+            role="workload",
+            command=trial.command,
+            secrets=values_of(plan.env_from),
+            labels=self._labels(plan),
+        )
+
+    def _name(self, plan: Plan) -> str:
+        return f"rocmrun-{plan.profile}-{self.run_id}-{ROLE}{self._count}"
+
+    def _labels(self, plan: Plan) -> Mapping[str, str]:
+        return {
+            labels.RUN: self.run_id,
+            labels.ROLE: ROLE,
+            labels.PLAN: plan.hash,
+            labels.PROFILE_FILE: self.profile_file,
+            labels.CONTROLLER: process_label(),
+            # Every label of ours is set, also when it says nothing: an image may bake one.
+            labels.DETACHED: "",
+            labels.KEEP: "",
+            labels.MINORS: ",".join(str(minor) for minor in plan.render_minors),
+        }
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[Callable[[object], None]]:
+    """Tell nobody."""
+    yield lambda _event: None
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One attached run, bounded in time and in output; its thread reads, the main thread may be interrupted."""
+
+    engine: Engine
+    container_id: str
+    attachment: Attachment
+    timeout_seconds: float
+    _streams: tuple["_Kept", "_Kept"] = field(init=False)
+    _thread: threading.Thread = field(init=False)
+    _watchdog: threading.Timer = field(init=False)
+    _code: int | Exception | None = field(init=False, default=None)
+    _timed_out: bool = field(init=False, default=False)
+    _began: float = field(init=False, default=0.0)
+    _seconds: float = field(init=False, default=0.0)
+
+    def start(self) -> None:
+        """Start the container and read what it writes."""
+        self._streams = (_Kept(), _Kept())
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._watchdog = threading.Timer(self.timeout_seconds, self._time_out)
+        self._watchdog.daemon = True
+        self._began = time.monotonic()
+        self.engine.start(self.container_id)
+        self._watchdog.start()
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait for its end."""
+        signals.wait_until(self._ended)
+        self._watchdog.cancel()
+
+    def close(self) -> None:
+        """Drop the connection."""
+        self.attachment.close()
+
+    def outcome(self) -> Outcome:
+        """Return what it did.
+
+        Raises:
+            RocmrunError: the engine did not say how it ended.
+        """
+        if isinstance(self._code, Exception):
+            raise self._code
+        killed = self._code not in {0, None}
+        out, err = self._streams
+        return Outcome(
+            exit_code=self._code,
+            stdout=out.text,
+            stderr=err.text,
+            seconds=self._seconds,
+            timed_out=self._timed_out,
+            oom_killed=killed and self.engine.state(self.container_id).oom_killed,
+        )
+
+    def _ended(self, seconds: float) -> bool:
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _follow(self) -> None:
+        try:
+            for stream, data in self.attachment.frames():
+                self._streams[0 if stream == STDOUT else 1].add(data)
+            self._code = self.engine.wait(self.container_id)
+        except Exception as error:  # noqa: BLE001  # raised again in the main thread
+            self._code = error
+        self._seconds = time.monotonic() - self._began
+
+    def _time_out(self) -> None:
+        self._timed_out = True
+        with contextlib.suppress(Exception):
+            self.engine.kill(self.container_id, "SIGKILL")
+
+
+class _Kept:
+    """The first and the last part of a stream."""
+
+    def __init__(self) -> None:
+        self._first, self._last = bytearray(), bytearray()
+
+    def add(self, data: bytes) -> None:
+        """Keep *data*, as far as there is room."""
+        room = KEPT_BYTES - len(self._first)
+        self._first += data[: max(0, room)]
+        self._last += data[max(0, room) :]
+        del self._last[: max(0, len(self._last) - KEPT_BYTES)]
+
+    @property
+    def text(self) -> str:
+        """What was kept."""
+        return (bytes(self._first) + bytes(self._last)).decode(errors="replace")
