@@ -21,6 +21,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "logs": ("rocmrun.cli.logs", "Show what a detached or kept workload printed."),
     "stop": ("rocmrun.cli.stop", "Stop workloads."),
     "wait": ("rocmrun.cli.wait", "Wait until a workload has ended and return its exit code."),
+    "diff-privileges": (
+        "rocmrun.cli.diff_privileges",
+        "Find by experiment which privileges a job needs.",
+    ),
     "host": ("rocmrun.cli.host", "Show the GPUs, nodes and settings of this machine."),
     "matrix": ("rocmrun.cli.matrix", "Read AMD's support matrix."),
     "profiles": ("rocmrun.cli.profiles", "List, show, check and write profiles."),
