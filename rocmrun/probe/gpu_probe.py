@@ -1122,8 +1122,8 @@ def synchronize(torch: Any, device: str) -> None:
 
 
 def rate(amount: float, seconds: float, unit: float = 1e9) -> float:
-    """Return how many times *unit* a second; thousands of millions unless said."""
-    return round(amount / max(seconds, 1e-9) / unit, 4)
+    """Return how many times *unit* a second, to five digits; thousands of millions unless said."""
+    return float(f"{amount / max(seconds, 1e-9) / unit:.5g}")
 
 
 def growth_of(inner: int, unit: float) -> float:
@@ -2687,8 +2687,9 @@ def exercise_memory(
         check_copy(check, torch, device, 4 * job["size"] ** 2)
     with reporter.check("device", "memory_pattern") as check:
         check_memory_pattern(check, torch, device, job)
-    if device != "cpu":
-        torch.cuda.empty_cache()  # the next checks, and the siblings on this GPU, need room
+    release = offered(torch, "cuda.empty_cache")
+    if device != "cpu" and release:
+        release()  # the next checks, and the siblings on this GPU, need room
     with reporter.check("device", "memory_bandwidth") as check:
         check_bandwidth(check, torch, device, job["level"], peaks)
 
@@ -3038,15 +3039,15 @@ def stage_environment(job: dict[str, Any], reporter: Reporter, _state: dict[str,
     ):
         with reporter.check("environment", name) as check:
             examine(check, expect)
-    if job["accelerator"] == "rocm":
-        with reporter.check("environment", "kfd_topology") as check:
-            check_kfd_topology(check, list(expect.get("gpus") or []))
     paths = list(expect.get("devices") or [])
     if job["accelerator"] == "rocm" and "/dev/kfd" not in paths:
         paths.insert(0, "/dev/kfd")
     for path in paths:
         with reporter.check("environment", f"open:{path}") as check:
             check_open(check, path)
+    if job["accelerator"] == "rocm":
+        with reporter.check("environment", "kfd_topology") as check:
+            check_kfd_topology(check, list(expect.get("gpus") or []))
 
 
 def check_kernel(check: Check, _expect: dict[str, Any]) -> None:
@@ -6999,6 +7000,13 @@ def parse_arguments(arguments: Iterable[str]) -> dict[str, Any]:
         metavar="JSON",
         help='what the environment should be: {"uid": 1000, "gpus": [{"gfx": "gfx942"}]}',
     )
+    parser.add_argument(
+        "--operator",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="an extension that must work, as in flash_attn; may be repeated; from standard on",
+    )
     parser.add_argument("--size", type=int, help="rows of the square matrices (default: by level)")
     parser.add_argument(
         "--timeout", type=float, default=600, help="seconds for all of it (default: 600)"
@@ -7008,6 +7016,7 @@ def parse_arguments(arguments: Iterable[str]) -> dict[str, Any]:
         "level": given.level,
         "accelerator": given.accelerator,
         "size": given.size,
+        "operators": given.operator,
         "timeout_seconds": given.timeout,
         "expect": given.expect_json,
     }

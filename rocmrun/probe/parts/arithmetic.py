@@ -21,8 +21,8 @@ def synchronize(torch: Any, device: str) -> None:
 
 
 def rate(amount: float, seconds: float, unit: float = 1e9) -> float:
-    """Return how many times *unit* a second; thousands of millions unless said."""
-    return round(amount / max(seconds, 1e-9) / unit, 4)
+    """Return how many times *unit* a second, to five digits; thousands of millions unless said."""
+    return float(f"{amount / max(seconds, 1e-9) / unit:.5g}")
 
 
 def growth_of(inner: int, unit: float) -> float:

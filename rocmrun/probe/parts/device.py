@@ -16,6 +16,7 @@ from rocmrun.probe.parts.memory import (
     check_memory_pattern,
     check_peak_memory,
 )
+from rocmrun.probe.parts.offers import offered
 from rocmrun.probe.parts.products import FORMATS, QUICK_FORMATS, Operands, check_matmul
 from rocmrun.probe.parts.speed import peaks_of_device
 
@@ -77,8 +78,9 @@ def exercise_memory(
         check_copy(check, torch, device, 4 * job["size"] ** 2)
     with reporter.check("device", "memory_pattern") as check:
         check_memory_pattern(check, torch, device, job)
-    if device != "cpu":
-        torch.cuda.empty_cache()  # the next checks, and the siblings on this GPU, need room
+    release = offered(torch, "cuda.empty_cache")
+    if device != "cpu" and release:
+        release()  # the next checks, and the siblings on this GPU, need room
     with reporter.check("device", "memory_bandwidth") as check:
         check_bandwidth(check, torch, device, job["level"], peaks)
 
