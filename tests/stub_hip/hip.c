@@ -4,8 +4,7 @@
  * host and three kernels written here, so that a test can make one thing wrong. What Debian's real
  * libamdhip64 says where there is no GPU is tested in tests/docker.
  *
- * STUB_HIP_FAULT    what goes wrong (see `happens`)
- * STUB_HIP_DEVICE   on which of the two devices only
+ * STUB_HIP_FAULTS   what goes wrong, and on which device: ",copy@1,hang@2," ("@*": on every one)
  * STUB_HIP_DEVICES  how many devices there are, 2 unless it is set
  *
  * -DWITH_RUNTIME makes libamdhip64, -DWITH_RTC makes libhiprtc, both together make what ROCm 5 has;
@@ -37,9 +36,12 @@ static int own(void) {
 }
 
 static int happens(const char *fault) {
-    const char *wanted = getenv("STUB_HIP_FAULT"), *where = getenv("STUB_HIP_DEVICE");
-    if (!wanted || strcmp(wanted, fault)) return 0;
-    return !where || atoi(where) == own();
+    const char *faults = getenv("STUB_HIP_FAULTS");
+    char here[64], everywhere[64];
+    if (!faults) return 0;
+    snprintf(here, sizeof here, ",%s@%d,", fault, own());
+    snprintf(everywhere, sizeof everywhere, ",%s@*,", fault);
+    return strstr(faults, here) || strstr(faults, everywhere);
 }
 
 #ifdef WITH_RUNTIME

@@ -20,8 +20,7 @@ from rocmrun.probe.parts.hip_library import (
 from rocmrun.probe.parts.identity import claimed, hip_identity
 from rocmrun.probe.parts.machine import is_visibility
 
-HIP_COPY_BYTES = 16 << 20
-HIP_ALLOCATE_BYTES = 64 << 20
+MOST_HIP_BYTES = 64 << 20  # they are compared on the host
 MEMSET_BYTE = 0xA5
 
 
@@ -52,13 +51,14 @@ def stage_hip(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) ->
         check_hip_identity(check, hip, job)
     if check.evidence.get("visible") != 1:
         return
+    size = min(4 * job["size"] ** 2, MOST_HIP_BYTES)
     with reporter.check("hip", "allocate") as check:
-        check_hip_allocate(check, hip)
+        check_hip_allocate(check, hip, size)
     with reporter.check("hip", "copy") as check:
-        check_hip_copy(check, hip)
+        check_hip_copy(check, hip, size)
     with reporter.check("hip", "memset") as check:
-        check_hip_memset(check, hip)
-    check_kernels(reporter, hip, hip.architecture(0), sole=job["sole"])
+        check_hip_memset(check, hip, size)
+    check_kernels(reporter, hip, job["size"], sole=job["sole"])
     state["hip"] = hip
 
 
@@ -105,29 +105,29 @@ def check_hip_identity(check: Check, hip: Hip, job: dict[str, Any]) -> None:
         check.evidence["claims"] = claimed(seen, job["planned"], job["index"])
 
 
-def check_hip_allocate(check: Check, hip: Hip) -> None:
+def check_hip_allocate(check: Check, hip: Hip, size: int) -> None:
     """Allocate memory and see that there is less of it then."""
     free, total = hip.memory()
-    check.evidence.update(free_bytes=free, total_bytes=total, bytes=HIP_ALLOCATE_BYTES)
+    check.evidence.update(free_bytes=free, total_bytes=total, bytes=size)
     if not 0 < free <= total:
         msg = f"hipMemGetInfo tells {free} free bytes of {total}"
         raise CheckFailed(msg)
-    address = hip.allocate(HIP_ALLOCATE_BYTES)
+    address = hip.allocate(size)
     if not address:
-        msg = f"hipMalloc gave no address for {HIP_ALLOCATE_BYTES} bytes"
+        msg = f"hipMalloc gave no address for {size} bytes"
         raise CheckFailed(msg)
     check.evidence["free_bytes_after"] = hip.memory()[0]
     hip.call("hipFree", address)
 
 
-def check_hip_copy(check: Check, hip: Hip) -> None:
+def check_hip_copy(check: Check, hip: Hip, size: int) -> None:
     """Copy random bytes to the device, there to another place, and back."""
-    data = random.Random(0x5EED).getrandbits(8 * HIP_COPY_BYTES).to_bytes(HIP_COPY_BYTES, "little")
-    first, second = hip.allocate(HIP_COPY_BYTES), hip.allocate(HIP_COPY_BYTES)
+    data = random.Random(0x5EED).getrandbits(8 * size).to_bytes(size, "little")
+    first, second = hip.allocate(size), hip.allocate(size)
     begin = time.monotonic()
     hip.to_device(first, data)
-    hip.call("hipMemcpy", second, first, HIP_COPY_BYTES, DEVICE_TO_DEVICE)
-    back = hip.to_host(second, HIP_COPY_BYTES)
+    hip.call("hipMemcpy", second, first, size, DEVICE_TO_DEVICE)
+    back = hip.to_host(second, size)
     seconds = time.monotonic() - begin
     check.evidence["seconds_for_all_three"] = round(seconds, 4)
     require_same(check, back, data, "changed on the way to the device and back")
@@ -135,14 +135,14 @@ def check_hip_copy(check: Check, hip: Hip) -> None:
         hip.call("hipFree", address)
 
 
-def check_hip_memset(check: Check, hip: Hip) -> None:
+def check_hip_memset(check: Check, hip: Hip, size: int) -> None:
     """Let the device fill memory, and read it back."""
-    address = hip.allocate(HIP_COPY_BYTES)
-    hip.to_device(address, bytes(HIP_COPY_BYTES))
-    hip.call("hipMemset", address, MEMSET_BYTE, HIP_COPY_BYTES)
+    address = hip.allocate(size)
+    hip.to_device(address, bytes(size))
+    hip.call("hipMemset", address, MEMSET_BYTE, size)
     hip.call("hipDeviceSynchronize")
-    expected = bytes([MEMSET_BYTE]) * HIP_COPY_BYTES
-    require_same(check, hip.to_host(address, HIP_COPY_BYTES), expected, "do not hold what was set")
+    expected = bytes([MEMSET_BYTE]) * size
+    require_same(check, hip.to_host(address, size), expected, "do not hold what was set")
     hip.call("hipFree", address)
 
 
