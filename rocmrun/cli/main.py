@@ -28,6 +28,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "host": ("rocmrun.cli.host", "Show the GPUs, nodes and settings of this machine."),
     "matrix": ("rocmrun.cli.matrix", "Read AMD's support matrix."),
     "profiles": ("rocmrun.cli.profiles", "List, show, check and write profiles."),
+    "fetch": (
+        "rocmrun.cli.fetch",
+        "Download a model with the locked image, apart from serving.",
+    ),
+    "pull": ("rocmrun.cli.pull", "Fetch the locked images of profiles."),
     "clean": ("rocmrun.cli.clean", "Remove what a crash left behind."),
     "completion": ("rocmrun.cli.completion", "Print the shell completion script."),
 }
