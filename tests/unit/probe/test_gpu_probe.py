@@ -407,7 +407,7 @@ def test_help_explains_itself_without_torch() -> None:
     [
         ({"level": "thorough"}, "settings: level is 'thorough'"),
         ({"v": 2}, "settings: v is 2, this probe knows 1"),
-        ({"runtime": "hip"}, "settings: runtime is 'hip', this probe knows torch"),
+        ({"runtime": "sycl"}, "settings: runtime is 'sycl', this probe knows torch, hip"),
     ],
 )
 def test_settings_it_does_not_know_end_it_before_anything_runs(
