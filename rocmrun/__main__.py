@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from click import ClickException
 
 LAUNCH_FAILED = 125
+# Commands that return the workload's own code: their own failures need another.
+RELAYING = frozenset({"launch", "wait"})
 RELAYED = frozenset({126, 127, 130, 143})
 BUG = 70
 
@@ -61,7 +63,8 @@ def run(arguments: Sequence[str]) -> int:
 
     stdout = sys.stdout
     own = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
-    as_json, launching = "--json" in own, command_of(own) == "launch"
+    command = command_of(own)
+    as_json, launching = "--json" in own, command in RELAYING
     try:
         result = cli.main(args=list(arguments), prog_name="rocmrun", standalone_mode=False)
     except RocmrunError as error:
@@ -69,7 +72,7 @@ def run(arguments: Sequence[str]) -> int:
             _print_traceback()
         return _failed(error, launching=launching, as_json=as_json)
     except click.ClickException as error:
-        return _misused(error, launching=launching, as_json=as_json)
+        return _misused(error, command=command, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         return _failed(Interrupted("interrupted"), launching=launching, as_json=as_json)
     except BrokenPipeError:
@@ -93,14 +96,15 @@ def _failed(error: RocmrunError, *, launching: bool, as_json: bool) -> int:
     return code
 
 
-def _misused(error: "ClickException", *, launching: bool, as_json: bool) -> int:
+def _misused(error: "ClickException", *, command: str, as_json: bool) -> int:
     """Say what is wrong with the command line in click's own words."""
     from click import NoSuchOption
 
+    launching = command in RELAYING
     if as_json:
         return _failed(UsageError(error.format_message()), launching=launching, as_json=True)
     error.show()
-    if launching and isinstance(error, NoSuchOption):
+    if command == "launch" and isinstance(error, NoSuchOption):
         sys.stderr.write(
             "\nhint: a command and its options go after --: rocmrun launch PROFILE -- COMMAND …\n"
         )
@@ -148,7 +152,7 @@ def command_of(arguments: Sequence[str]) -> str:
 
 
 def exit_code(error: RocmrunError, *, launching: bool) -> int:
-    """Return the code for *error*: `launch` says 125 for its own failures, as `docker run` does."""
+    """Return the code for *error*: what relays a workload's code says 125 for its own failures, as `docker run` does."""
     if isinstance(error, Interrupted):
         return 128 + error.signal_number
     if launching and error.exit_code not in RELAYED:

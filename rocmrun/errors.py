@@ -30,13 +30,13 @@ RocmrunError
 │   ├── EngineDenied          engine-denied
 │   ├── EngineFailed          engine-failed
 │   ├── RegistryUnavailable   registry-unavailable
-│   │   ├── WorkloadNotUp         workload-not-up
-│   └── RateLimited       rate-limited
+│   │   └── RateLimited       rate-limited
 │   ├── RegistryDenied        registry-denied
 │   ├── OutOfDisk             out-of-disk
 │   ├── LockBusy              lock-busy
 │   ├── PullFailed            pull-failed
-│   └── FetchFailed           fetch-failed
+│   ├── FetchFailed           fetch-failed
+│   └── WorkloadNotUp         workload-not-up
 ├── NotAsAsked            7   what arrived is not what was asked for
 │   ├── DigestMismatch        digest-mismatch
 │   ├── PlatformMismatch      platform-mismatch

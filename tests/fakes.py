@@ -16,8 +16,8 @@ from rocmrun.core.host import EngineFacts, VolumeFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
-from rocmrun.core.run import ContainerState, Created, PathStat, PullEvent
-from rocmrun.errors import ImageGone
+from rocmrun.core.run import ContainerState, Created, PathOwner, PathStat, PullEvent
+from rocmrun.errors import EngineFailed, ImageGone
 from tests.builders import ENGINE, IMAGE, probe_output
 from tests.docker_records import recorded
 
@@ -137,6 +137,7 @@ class FakeEngine:
         others: Sequence[dict[str, Any]] = (),
         named: Sequence[NamedImage] = (),
         volumes: Sequence[VolumeFacts] = (),
+        owners: Mapping[str, PathOwner | None] | None = None,
     ) -> None:
         """Make an engine.
 
@@ -151,6 +152,7 @@ class FakeEngine:
             others: Summaries of containers that are here already.
             named: Images with all their names, for those who list them.
             volumes: Those that are here already.
+            owners: Path in every container → whose it is.
         """
         self._facts = facts
         self.images = {IMAGE.image_id: IMAGE} if images is None else dict(images)
@@ -160,10 +162,15 @@ class FakeEngine:
         self.warnings = tuple(warnings)
         self.failures = failures or {}
         self.files = files or {}
+        self.owners = owners or {}
         self.others = list(others)
         self.named = {image.image_id: image for image in named}
         self.volumes = {volume.name: volume for volume in volumes}
         self.calls: list[str] = []
+        self.stop_seconds: list[int] = []
+        self.failures_once: dict[str, Exception] = {}
+        self.restarted: dict[str, Script] = {}
+        self.on_stop: Callable[[], None] = lambda: None
         self.tags: list[tuple[str, str, str]] = []
         self.containers_by_id: dict[str, Container] = {}
         self.removed: list[Container] = []
@@ -182,10 +189,15 @@ class FakeEngine:
     def _call(self, method: str, role: str = "") -> None:
         name = f"{method} {role}".rstrip()
         self.calls.append(name)
+        if name in self.failures_once:
+            raise self.failures_once.pop(name)
         if name in self.failures:
             raise self.failures[name]
 
     def _get(self, container_id: str) -> Container:
+        if container_id not in self.containers_by_id:
+            msg = f"no such container: {container_id}"
+            raise EngineFailed(msg)
         return self.containers_by_id[container_id]
 
     def facts(self) -> EngineFacts:
@@ -305,6 +317,11 @@ class FakeEngine:
         found = self.files.get(path, PathStat(mode=0o755))
         return PathStat(mode=0o644) if isinstance(found, bytes) else found
 
+    def path_owner(self, container_id: str, path: str) -> PathOwner | None:
+        """Return whose *path* is: root's, open to all, unless the fake was told otherwise."""
+        self._get(container_id)
+        return self.owners.get(path, PathOwner(mode=0o755, uid=0, gid=0))
+
     def read_file(self, container_id: str, path: str, limit: int = 1 << 20) -> bytes | None:
         """Return the bytes that the fake was given for *path*."""
         self._call("read_file", self._get(container_id).role)
@@ -321,7 +338,9 @@ class FakeEngine:
         """Start it: a script that is not told to wait is at its end at once."""
         container = self._get(container_id)
         self._call("start", container.role)
+        container.script = self.restarted.get(container_id, container.script)
         container.status = "running"
+        container.ended.clear()
         container.started.set()
         container.script.on_start()
         if not container.script.until_killed:
@@ -343,11 +362,14 @@ class FakeEngine:
         if container.status == "running" and signal_name not in container.script.ignores:
             container.end(KILLED if signal_name == "SIGKILL" else container.script.exit_code)
 
-    def stop(self, container_id: str, timeout_seconds: int) -> None:  # noqa: ARG002  # the protocol's
+    def stop(self, container_id: str, timeout_seconds: int) -> None:
         """End it."""
         container = self._get(container_id)
         self._call("stop", container.role)
-        container.end(KILLED)
+        self.stop_seconds.append(timeout_seconds)
+        if container.status != "exited":
+            container.end(KILLED)
+        self.on_stop()
 
     def remove(self, container_id: str) -> None:
         """Remove it; a second time is no error."""
@@ -363,6 +385,23 @@ class FakeEngine:
             container.ended.set()
             self._call("remove", container.role)
 
+    def logs(
+        self, container_id: str, *, follow: bool, tail: int | None
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yield what the script of a container printed, the last *tail* frames."""
+        container = self._get(container_id)
+        self._call(f"logs follow={follow}", container.role)
+        frames = [
+            (stream, data) for stream, data in container.script.frames if isinstance(data, bytes)
+        ]
+        yield from frames if tail is None else frames[len(frames) - tail :]
+
+    def rename(self, container_id: str, name: str) -> None:
+        """Give a container another name."""
+        container = self._get(container_id)
+        self._call("rename", container.role)
+        container.name = name
+
     def resize(self, container_id: str, rows: int, columns: int) -> None:
         """Remember the size."""
         container = self._get(container_id)
@@ -372,7 +411,13 @@ class FakeEngine:
     def containers(self, label: str, *, running_only: bool = False) -> list[dict[str, Any]]:
         """Return summaries of the containers that carry *label*."""
         own = [
-            {"Id": each.id, "Names": [f"/{each.name}"], "Labels": each.labels, "State": each.status}
+            {
+                "Id": each.id,
+                "Names": [f"/{each.name}"],
+                "Labels": each.labels,
+                "State": each.status,
+                "Status": f"Exited ({each.exit_code}) now" if each.status == "exited" else "Up now",
+            }
             for each in self.kept
         ]
         return [

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 @click.option(
     "-d", "--detach", is_flag=True, help="Print the container's name and leave it running."
 )
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="With --detach: take the place of the workload of that --name, or of this profile.",
+)
 @click.option("--name", metavar="NAME", help="Name of the container.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and start nothing.")
 @click.option(
@@ -64,6 +69,7 @@ def command(  # noqa: PLR0913  # one parameter an option
     no_probe: bool,
     probe_level: str | None,
     detach: bool,
+    replace: bool,
     name: str | None,
     dry_run: bool,
     report: Path | None,
@@ -82,7 +88,7 @@ def command(  # noqa: PLR0913  # one parameter an option
     Examples:
       rocmrun launch demo
       rocmrun launch demo -- python3 -c 'import torch; print(torch.__version__)'
-      rocmrun launch vllm-serve --set model_dir=/srv/models --detach
+      rocmrun launch vllm-serve --set model_dir=/srv/models --detach --replace
     """
     if dry_run:
         from rocmrun.console.output import out
@@ -92,8 +98,10 @@ def command(  # noqa: PLR0913  # one parameter an option
         print_plan(out(), view(plan_profile(ask, offline=False, host_file=None)))
         return 0
 
+    from rocmrun.system.service_manager import notifier
     from rocmrun.usecases.engines import connect_early
 
+    notify = notifier()
     connect = connect_early()
     from rocmrun.console.voice import voice
     from rocmrun.usecases.launch import launch
@@ -105,6 +113,8 @@ def command(  # noqa: PLR0913  # one parameter an option
         probe=not no_probe,
         level=probe_level,
         detach=detach,
+        replace=replace,
+        notify=notify,
         keep=keep,
         share=share,
         wait_seconds=wait_seconds,

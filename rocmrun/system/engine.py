@@ -10,10 +10,11 @@ import json
 import os
 import re
 import socket
+import struct
 import tarfile
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ import docker
 import docker.auth
 import docker.errors
 import requests.exceptions
+import urllib3.exceptions
 from docker.utils.socket import frames_iter as _frames_iter
 
 from rocmrun.core.engine_errors import container_error, pull_error
@@ -28,7 +30,7 @@ from rocmrun.core.host import EngineFacts, VolumeFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
-from rocmrun.core.run import ContainerState, Created, PathStat, PullEvent
+from rocmrun.core.run import ContainerState, Created, PathOwner, PathStat, PullEvent
 from rocmrun.errors import (
     EngineDenied,
     EngineFailed,
@@ -43,6 +45,8 @@ MINIMUM_API = (1, 41)
 # What the daemon says of a path that leads through a loop of links (github.com/moby/sys, symlink) or a file.
 _NO_SUCH_PATH = re.compile(r"too many links|lstat .*: not a directory")
 CALL_TIMEOUT_SECONDS = 60
+STDOUT = 1
+FRAME_HEADER = struct.Struct(">BxxxL")
 # The engine's own keys, Ctrl-P Ctrl-Q, are common in shells and editors and would cut the workload off.
 NO_DETACH = ",".join(["ctrl-@", "ctrl-^"] * 8)
 
@@ -333,6 +337,32 @@ class DockerEngine:
         stat = json.loads(base64.b64decode(header))
         return PathStat(mode=stat["mode"], link_target=stat.get("linkTarget") or "")
 
+    def path_owner(self, container_id: str, path: str) -> PathOwner | None:
+        """Return whose *path* is in a container that need not run; None when it is not there.
+
+        Only the archive's first header is read: the rest of a directory is never sent.
+        """
+        api = self._api
+        url = api._url("/containers/{0}/archive", container_id)
+        with _translated(f"look up {path} in the image", container=True):
+            how: dict[str, Any] = {"params": {"path": path}, "timeout": CALL_TIMEOUT_SECONDS}
+            with api.get(url, stream=True, **how) as response:
+                if response.status_code == requests.codes.not_found:
+                    return None
+                if not response.ok:
+                    if _NO_SUCH_PATH.search(response.text):
+                        return None
+                    api._raise_for_status(response)
+                try:
+                    with tarfile.open(fileobj=response.raw, mode="r|", bufsize=512) as archive:
+                        found = archive.next()
+                except tarfile.TarError:
+                    return None
+        if found is None:
+            return None
+        link = found.linkname if found.issym() else ""
+        return PathOwner(mode=found.mode & 0o7777, uid=found.uid, gid=found.gid, link_target=link)
+
     def read_file(self, container_id: str, path: str, limit: int = 1 << 20) -> bytes | None:
         """Return a small file of a container that need not run; None when it is not there.
 
@@ -406,6 +436,35 @@ class DockerEngine:
         with _translated("remove the container"), _gone_is_fine():
             self._api.remove_container(container_id, v=True, force=True)
 
+    def logs(
+        self, container_id: str, *, follow: bool, tail: int | None
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yield (1 for stdout or 2 for stderr, bytes) of what the engine kept; with *follow* until the container ends.
+
+        *tail* is how many lines from the end; None is all.
+        """
+        api = self._api
+        params = {"stdout": 1, "stderr": 1, "follow": int(follow), "tail": "all"}
+        if tail is not None:
+            params["tail"] = str(tail)
+        with _translated("read the log"):
+            tty = api.inspect_container(container_id)["Config"]["Tty"]
+            # The SDK's own method does not tell the two streams apart.
+            response = api.get(
+                api._url("/containers/{0}/logs", container_id),
+                params=params,
+                stream=True,
+                timeout=None if follow else CALL_TIMEOUT_SECONDS,
+            )
+            api._raise_for_status(response)
+        with contextlib.closing(response), _translated("read the log"):
+            yield from _whole(response) if tty else _frames(response.raw.read)
+
+    def rename(self, container_id: str, name: str) -> None:
+        """Give a container another name."""
+        with _translated("rename the container", container=True):
+            self._api.rename(container_id, name)
+
     def resize(self, container_id: str, rows: int, columns: int) -> None:
         """Tell a running container the size of its terminal."""
         with _translated("resize the terminal"), _gone_is_fine():
@@ -422,6 +481,22 @@ class DockerEngine:
     def close(self) -> None:
         """Drop the connections."""
         self._api.close()
+
+
+def _whole(response: Any) -> Iterator[tuple[int, bytes]]:
+    """Yield the one stream of a terminal."""
+    yield from ((STDOUT, data) for data in response.iter_content(chunk_size=None))
+
+
+def _frames(read: Callable[[int], bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield the frames of a log: stream, three bytes of nothing, length; then that many bytes."""
+    try:
+        while len(header := read(FRAME_HEADER.size)) == FRAME_HEADER.size:
+            stream, length = FRAME_HEADER.unpack(header)
+            yield stream, read(length)
+    except urllib3.exceptions.HTTPError:
+        # The engine hangs up when the container is removed.
+        return
 
 
 def _image_facts(body: Mapping[str, Any]) -> ImageFacts:

@@ -7,7 +7,7 @@ from rocmrun.core.host import EngineFacts, VolumeFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
-from rocmrun.core.run import ContainerState, Created, PathStat, PullEvent
+from rocmrun.core.run import ContainerState, Created, PathOwner, PathStat, PullEvent
 
 
 class Attachment(Protocol):
@@ -74,6 +74,9 @@ class Engine(Protocol):
     def path_stat(self, container_id: str, path: str) -> PathStat | None:
         """Look a path up in a container that need not run."""
 
+    def path_owner(self, container_id: str, path: str) -> PathOwner | None:
+        """Return whose a path is in a container that need not run."""
+
     def read_file(self, container_id: str, path: str, limit: int = 1 << 20) -> bytes | None:
         """Return a small file of a container that need not run."""
 
@@ -94,6 +97,14 @@ class Engine(Protocol):
 
     def remove(self, container_id: str) -> None:
         """Remove a container with its anonymous volumes."""
+
+    def logs(
+        self, container_id: str, *, follow: bool, tail: int | None
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yield (1 for stdout or 2 for stderr, bytes) of what the engine kept, the last *tail* lines."""
+
+    def rename(self, container_id: str, name: str) -> None:
+        """Give a container another name."""
 
     def resize(self, container_id: str, rows: int, columns: int) -> None:
         """Set the size of a running container's terminal."""

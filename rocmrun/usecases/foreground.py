@@ -142,7 +142,7 @@ class Foreground:
     def _copy_output(self) -> None:
         for stream, data in self.attachment.frames():
             try:
-                _write_all(1 if stream == STDOUT else 2, data)
+                write_all(1 if stream == STDOUT else 2, data)
             except OSError as error:
                 self._lost = error
                 break
@@ -162,7 +162,8 @@ def _takes_output() -> bool:
     return select.select([], [1, 2], [], 0)[1] == [1, 2]
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of *data*, however little a call takes."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]

@@ -9,8 +9,8 @@ from rocmrun.core.plan import PROBE_LEVELS, Plan
 from rocmrun.core.probe_image import WHOSE, named
 from rocmrun.core.report import ProbeReport, RunRecord
 from rocmrun.core.rights import unequal_rights
-from rocmrun.core.text import human_size
 from rocmrun.core.voice import Voice
+from rocmrun.core.workloads import Workload
 from rocmrun.errors import ContainerMismatch, PlanRefused, ProbeFailed, UsageError
 from rocmrun.system import signals, terminal
 from rocmrun.system.cache_directories import make_cache_directory
@@ -18,19 +18,19 @@ from rocmrun.system.caller import read_caller, values_of
 from rocmrun.system.sysfs import read_host
 from rocmrun.usecases.containers import CreatedContainer, check_command, check_groups, created
 from rocmrun.usecases.engine_protocol import Engine
-from rocmrun.usecases.foreground import Foreground
 from rocmrun.usecases.gpu_guard import gpus_reserved
 from rocmrun.usecases.images import how_known
 from rocmrun.usecases.mount_sources import check_unchanged
 from rocmrun.usecases.prepare import Prepared, load, prepare
 from rocmrun.usecases.proofs import earlier_proof, keep_proof
 from rocmrun.usecases.proving import Proof, prove
+from rocmrun.usecases.replace import find_replaced
 from rocmrun.usecases.run import LaunchRequest, Run
 from rocmrun.usecases.run_report import check_report_path, now, refusal_reported
 from rocmrun.usecases.secrets import check_secrets, secret_files
 from rocmrun.usecases.support import support_warnings
-
-KILLED = 137
+from rocmrun.usecases.volume_access import check_volume_access
+from rocmrun.usecases.workload_run import run_detached, run_foreground
 
 
 def launch(request: LaunchRequest, *, connect: Callable[[], Engine], voice: Voice) -> int:
@@ -43,6 +43,7 @@ def launch(request: LaunchRequest, *, connect: Callable[[], Engine], voice: Voic
         run = begin(request, connect, voice, needs_secrets=True)
         with run.reported():
             make_cache(run)
+            run.replaced = _replaced(run)
             with _reserved(run) as release:
                 proof = prove_first(run)
                 return run_workload(run, proof, release)
@@ -71,6 +72,7 @@ def begin(
     needs_secrets: bool = False,
 ) -> Run:
     """Read everything and make the plan; profile and options are judged before an engine is waited for."""
+    request.notify("STATUS=planning")
     check_report_path(request.report)
     check_report_path(request.junit, "--junit")
     with refusal_reported(request.report, request.ask.profile, request.junit):
@@ -96,6 +98,9 @@ def begin(
 
 def check_request(request: LaunchRequest) -> None:
     """Refuse options that contradict each other, before anything is looked at."""
+    if request.replace and not request.detach:
+        msg = "--replace hands over between detached workloads: add --detach"
+        raise UsageError(msg)
     if request.detach and request.ask.tty:
         msg = "--detach leaves no terminal to attach: drop --tty"
         raise UsageError(msg)
@@ -176,6 +181,7 @@ def prove_first(run: Run) -> Mapping[str, object] | None:
         run.record = run.record.with_probe(report, reused=why)
         return None
     where = f", in {named(plan.probe.image)}: {WHOSE}" if plan.probe.image else ""
+    request.notify(f"STATUS=probing, level {level}")
     voice.say(f"probe {level}: running in a container with the same rights{where}")
     proof = _prove(run, level)
     raise_if_failed(proof.report)
@@ -208,7 +214,23 @@ def _reserved(run: Run) -> contextlib.AbstractContextManager[Callable[[], None]]
         read_host=lambda: read_host(request.ask.host_root),
         lock_directory=request.lock_directory,
         say=run.voice.say,
+        leaving=(run.replaced.container_id,) if run.replaced else (),
     )
+
+
+def _replaced(run: Run) -> Workload | None:
+    """Return the workload that this one takes the place of; the old one goes on until the new one was proved."""
+    if not run.request.replace:
+        return None
+    loaded = run.prepared.loaded
+    found = find_replaced(
+        run.engine, name=run.request.name, profile=loaded.name, profile_file=loaded.path
+    )
+    if found is None:
+        run.voice.say("there is nothing to replace")
+    else:
+        run.voice.say(f"replacing {found}: it goes on until its successor was proved")
+    return found
 
 
 def raise_if_failed(report: ProbeReport) -> None:
@@ -268,10 +290,11 @@ def _run_with(
             check_same_rights(proof, container, plan)
         check_groups(run.engine, container, plan)
         check_command(run.engine, container, plan)
+        check_volume_access(run.engine, container, plan, run.prepared.engine)
         check_unchanged(run.prepared, run.engine)
         if request.detach:
-            return _detached(run, container)
-        return _foreground(run, container, release)
+            return run_detached(run, container)
+        return run_foreground(run, container, release)
 
 
 def check_same_rights(proof: Mapping[str, object], container: CreatedContainer, plan: Plan) -> None:
@@ -288,41 +311,3 @@ def check_same_rights(proof: Mapping[str, object], container: CreatedContainer, 
     if different:
         msg = "the engine gave the workload other rights than the probe had; nothing was started"
         raise ContainerMismatch(msg, details=different)
-
-
-def _detached(run: Run, container: CreatedContainer) -> int:
-    run.engine.start(container.container_id)
-    run.voice.say(f"started {container.name}; stop it with: docker stop {container.name}")
-    run.record = run.record.ended(ended_at=now())
-    run.voice.result(container.name)
-    return 0
-
-
-def _foreground(run: Run, container: CreatedContainer, release: Callable[[], None]) -> int:
-    plan = run.plan
-    attachment = run.engine.attach(container.container_id, stdin=plan.interactive, tty=plan.tty)
-    run.voice.detail(f"starting {container.name}")
-    foreground = Foreground(
-        engine=run.engine,
-        container_id=container.container_id,
-        attachment=attachment,
-        stdin=plan.interactive,
-        tty=plan.tty,
-        say=run.voice.say,
-        on_started=release,
-    )
-    code = foreground.run(plan.stop_timeout_seconds)
-    run.record = run.record.ended(ended_at=now(), exit_code=code)
-    if code == KILLED and not foreground.killed:
-        run.voice.warn(_killed(plan, noticed=run.engine.state(container.container_id).oom_killed))
-    return code
-
-
-def _killed(plan: Plan, *, noticed: bool) -> str:
-    """Say why a workload was killed; not every engine notices that the kernel did it (20.10 on cgroup v1)."""
-    if noticed:
-        return "the kernel killed the workload: it reached the container's memory limit"
-    limit = f" ({human_size(plan.memory_bytes)})" if plan.memory_bytes else ""
-    return (
-        f"the workload was killed; if nobody did it, it reached the container's memory limit{limit}"
-    )

@@ -2,7 +2,7 @@
 
 import contextlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,12 +10,17 @@ from rocmrun.core import labels
 from rocmrun.core.plan import Plan, Role
 from rocmrun.core.report import RecordedError, RunRecord
 from rocmrun.core.voice import Voice
+from rocmrun.core.workloads import Workload
 from rocmrun.errors import ReportUnwritable, RocmrunError
 from rocmrun.system import gpu_locks
 from rocmrun.system.caller import process_label
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.prepare import Ask, Prepared
 from rocmrun.usecases.run_report import now, write_junit, write_report
+
+
+def _nobody(_text: str) -> None:
+    """Tell nobody: no service manager started us."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,9 @@ class LaunchRequest:
         keep: Leave the ended container in place.
         share: Take GPUs that others use.
         wait_seconds: How long to wait for GPUs in use.
+        replace: Hand over from the detached workload of that name, or of the profile.
+        settle_seconds: How long a successor must have run to be up.
+        notify: Tells the service manager that started us, in the words of sd_notify(3).
         report: Where the record of the run goes.
         junit: Where it goes as JUnit XML.
         lock_directory: Where the lock files of GPUs are: one place for every user of the host.
@@ -44,6 +52,9 @@ class LaunchRequest:
     keep: bool = False
     share: bool = False
     wait_seconds: float = 0
+    replace: bool = False
+    settle_seconds: float = 2.0
+    notify: Callable[[str], None] = _nobody
     report: Path | None = None
     junit: Path | None = None
     lock_directory: Path = gpu_locks.DIRECTORY
@@ -58,6 +69,7 @@ class Run:
     prepared: Prepared
     voice: Voice
     record: RunRecord
+    replaced: Workload | None = None
     run_id: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property
@@ -101,8 +113,18 @@ class Run:
             labels.MINORS: ",".join(str(minor) for minor in self.plan.render_minors),
         }
 
+    @property
+    def final_name(self) -> str:
+        """The workload's name in the end: the old one's, where it replaces one."""
+        if self.replaced is not None:
+            return self.request.name or self.replaced.name
+        return self.container_name("workload")
+
     def container_name(self, role: Role) -> str:
         """Return a name that people recognise."""
+        if role == "workload" and self.replaced is not None:
+            # The name is the old one's until that has gone.
+            return f"{self.final_name}-{self.run_id}"
         if role == "workload" and self.request.name:
             return self.request.name
         suffix = "-probe" if role == "probe" else ""

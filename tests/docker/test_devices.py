@@ -205,7 +205,7 @@ def test_a_gpu_in_use_is_refused_shared_or_waited_for(
 
     assert refused.returncode == 125
     assert "error[gpu-busy]: a selected GPU is in use" in refused.stderr
-    assert f"renderD{gpus.minors[0]}: container {first} (docker stop {first})" in refused.stderr
+    assert f"renderD{gpus.minors[0]}: container {first} (rocmrun stop {first})" in refused.stderr
     assert (other.returncode, shared.returncode, free.returncode) == (0, 0, 0)
 
 

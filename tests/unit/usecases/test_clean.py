@@ -5,15 +5,13 @@ from typing import Any
 import pytest
 
 from rocmrun.core.image import ImageFacts
+from rocmrun.core.labels import CONTROLLER as CONTROLLER_LABEL
+from rocmrun.core.labels import DETACHED as DETACHED_LABEL
+from rocmrun.core.labels import KEEP as KEEP_LABEL
+from rocmrun.core.labels import ROLE as ROLE_LABEL
+from rocmrun.core.labels import RUN as RUN_LABEL
 from rocmrun.system.caller import process_label
-from rocmrun.usecases.clean import (
-    CONTROLLER_LABEL,
-    DETACHED_LABEL,
-    KEEP_LABEL,
-    ROLE_LABEL,
-    RUN_LABEL,
-    clean,
-)
+from rocmrun.usecases.clean import clean
 from tests.fakes import FakeEngine
 
 ALIVE, DEAD = "1:alive", "2:dead"

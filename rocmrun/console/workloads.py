@@ -1,0 +1,62 @@
+"""Workloads, for people and as JSON."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from rocmrun.console.output import out, print_table, say
+from rocmrun.core.text import printable, short_digest
+from rocmrun.core.workloads import Workload
+
+if TYPE_CHECKING:
+    from rocmrun.usecases.workloads import Stopped
+
+
+def print_workloads(workloads: Sequence[Workload], *, ended: bool) -> None:
+    """Print a table; of nothing nothing but a word on stderr."""
+    if not workloads:
+        say(
+            "there is no workload"
+            if ended
+            else "no workload runs; rocmrun ps --all shows ended ones"
+        )
+        return
+    table = Table("name", "profile", "status", "GPUs", "ports", "image", box=None, pad_edge=False)
+    for workload in workloads:
+        table.add_row(*(printable(cell) for cell in _cells(workload)))
+    print_table(out(), table)
+
+
+def workload_to_json(workload: Workload) -> dict[str, Any]:
+    """Return JSON values."""
+    created = datetime.fromtimestamp(workload.created_at, UTC).isoformat(timespec="seconds")
+    values = asdict(workload)
+    return {
+        **{name: value for name, value in values.items() if name != "controller"},
+        "created_at": created,
+        "health": workload.health or None,
+        "digest": workload.digest or None,
+    }
+
+
+def stopped_to_json(stopped: "Stopped") -> dict[str, Any]:
+    """Return JSON values."""
+    return asdict(stopped)
+
+
+def _cells(workload: Workload) -> tuple[str, ...]:
+    # A list of every GPU of a large host says less than how many there are.
+    minors = [f"renderD{minor}" for minor in workload.render_minors]
+    gpus = ", ".join(minors) if len(minors) <= 2 else f"{len(minors)} ({minors[0]} …)"  # noqa: PLR2004
+    image = workload.ref + (f" @ {short_digest(workload.digest)}" if workload.digest else "")
+    return (
+        workload.name,
+        workload.profile,
+        workload.status or workload.state,
+        gpus or "-",
+        ", ".join(workload.ports) or "-",
+        image,
+    )

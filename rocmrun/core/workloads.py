@@ -1,0 +1,142 @@
+"""Workloads that are there: what an engine's list says of them, and which one a name means."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rocmrun.core import labels
+from rocmrun.errors import WorkloadAmbiguous, WorkloadNotFound
+
+# Between two tries of a restart policy a container is "restarting".
+ALIVE = frozenset({"running", "paused", "restarting", "removing"})
+# What engines write for people; nothing else in their list tells it (docker's container/state.go).
+_EXIT_CODE = re.compile(r"Exited \((\d+)\)")
+_HEALTH = re.compile(r"\((?:health: )?(starting|healthy|unhealthy)\)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """A container that runs, or ran, a profile's job.
+
+    Attributes:
+        profile_file: The file that the profile was read from; "" for containers of older versions.
+        state: The engine's word: "created", "running", "exited", ….
+        status: The same for people: "Up 3 minutes (healthy)".
+        exit_code: Of one that has ended; None else.
+        health: "starting", "healthy" or "unhealthy"; "" where nothing is checked.
+        kept: Whether it was asked to stay when it has ended.
+        controller: The process that started it, as `process_runs` takes it.
+        created_at: Seconds since the epoch.
+        ports: Published ports, "127.0.0.1:8000->8000/tcp".
+    """
+
+    container_id: str
+    name: str
+    profile: str
+    profile_file: str = ""
+    run: str = ""
+    plan: str = ""
+    ref: str = ""
+    digest: str = ""
+    state: str = ""
+    status: str = ""
+    exit_code: int | None = None
+    health: str = ""
+    detached: bool = False
+    kept: bool = False
+    controller: str = ""
+    created_at: int = 0
+    render_minors: tuple[int, ...] = ()
+    ports: tuple[str, ...] = ()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs, or is about to again."""
+        return self.state in ALIVE
+
+    def __str__(self) -> str:
+        return f"{self.name} (profile {self.profile}, {self.status or self.state})"
+
+
+def workload_of(summary: Mapping[str, Any]) -> Workload:
+    """Return the workload that an entry of the engine's list describes."""
+    found = summary["Labels"]
+    status = summary.get("Status") or ""
+    code, health = _EXIT_CODE.match(status), _HEALTH.search(status)
+    return Workload(
+        container_id=summary["Id"],
+        name=name_of(summary),
+        profile=found.get(labels.PROFILE, ""),
+        profile_file=found.get(labels.PROFILE_FILE, ""),
+        run=found.get(labels.RUN, ""),
+        plan=found.get(labels.PLAN, ""),
+        ref=found.get(labels.REF, ""),
+        digest=found.get(labels.DIGEST, ""),
+        state=summary.get("State") or "",
+        status=status,
+        exit_code=int(code[1]) if code else None,
+        health=health[1] if health else "",
+        detached=bool(found.get(labels.DETACHED)),
+        kept=bool(found.get(labels.KEEP)),
+        controller=found.get(labels.CONTROLLER, ""),
+        created_at=summary.get("Created") or 0,
+        render_minors=minors_of(summary),
+        ports=_ports(summary.get("Ports") or ()),
+    )
+
+
+def name_of(summary: Mapping[str, Any]) -> str:
+    """Return a container's name, or the start of its id."""
+    names: list[str] = summary.get("Names") or [summary["Id"][:12]]
+    return names[0].lstrip("/")
+
+
+def minors_of(summary: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the render minors of the GPUs that a container was given."""
+    words = summary["Labels"].get(labels.MINORS, "").split(",")
+    return tuple(sorted({int(word) for word in words if word.isascii() and word.isdigit()}))
+
+
+def meant(workloads: Iterable[Workload], name: str) -> Workload:
+    """Return the workload that *name* means: a container's name, or a profile's that has just one.
+
+    Of a profile those that run count before those that have ended.
+
+    Raises:
+        WorkloadNotFound: with what there is.
+        WorkloadAmbiguous: with those that it could be.
+    """
+    found = tuple(workloads)
+    for workload in found:
+        if workload.name == name:
+            return workload
+    of_profile = [workload for workload in found if workload.profile == name]
+    candidates = [workload for workload in of_profile if workload.alive] or of_profile
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        msg = f"profile {name} has {len(candidates)} workloads"
+        raise WorkloadAmbiguous(
+            msg, details=tuple(map(str, candidates)), hint="name one of these containers"
+        )
+    msg = f'there is no workload "{name}"'
+    raise WorkloadNotFound(
+        msg,
+        details=tuple(f"there is {workload}" for workload in found),
+        hint="see them all: rocmrun ps --all",
+    )
+
+
+def _ports(ports: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    published = [port for port in ports if port.get("PublicPort")]
+    return tuple(
+        sorted(
+            f"{_address(port.get('IP') or '')}:{port['PublicPort']}->{port['PrivatePort']}/{port.get('Type', 'tcp')}"
+            for port in published
+        )
+    )
+
+
+def _address(address: str) -> str:
+    return f"[{address}]" if ":" in address else address

@@ -1,0 +1,86 @@
+"""Run a created container: detached, in another's place, or in the foreground."""
+
+from collections.abc import Callable
+
+from rocmrun.core.plan import Plan
+from rocmrun.core.text import human_size
+from rocmrun.usecases.containers import CreatedContainer
+from rocmrun.usecases.foreground import Foreground
+from rocmrun.usecases.readiness import check_up, when_healthy
+from rocmrun.usecases.replace import handed_over
+from rocmrun.usecases.run import Run
+from rocmrun.usecases.run_report import now
+
+KILLED = 137
+
+
+def run_detached(run: Run, container: CreatedContainer) -> int:
+    """Leave *container* running and return 0; its name is the result.
+
+    Raises:
+        WorkloadNotUp: it replaces another and did not come up; the other one was started again.
+    """
+    name = run.final_name
+    if run.replaced is None:
+        run.engine.start(container.container_id)
+    else:
+        with handed_over(run.engine, run.replaced, container, name=name, voice=run.voice):
+            run.engine.start(container.container_id)
+            check_up(
+                run.engine,
+                container.container_id,
+                health=run.plan.health is not None,
+                settle_seconds=run.request.settle_seconds,
+            )
+    run.voice.say(
+        f"started {name}; follow it with rocmrun logs -f {name}, end it with rocmrun stop {name}"
+    )
+    run.record = run.record.ended(ended_at=now())
+    run.voice.result(name)
+    return 0
+
+
+def run_foreground(run: Run, container: CreatedContainer, release: Callable[[], None]) -> int:
+    """Relay streams and signals until *container* ends and return its exit code; call *release* once it runs."""
+    plan, notify = run.plan, run.request.notify
+    attachment = run.engine.attach(container.container_id, stdin=plan.interactive, tty=plan.tty)
+    run.voice.detail(f"starting {container.name}")
+    notify(f"STATUS=starting {container.name}")
+
+    def on_started() -> None:
+        release()
+        if plan.health is None:
+            notify(f"READY=1\nSTATUS={container.name} runs")
+            return
+        notify(f"STATUS={container.name} runs, and is not healthy yet")
+        when_healthy(
+            run.engine,
+            container.container_id,
+            lambda: notify(f"READY=1\nSTATUS={container.name} is healthy"),
+        )
+
+    foreground = Foreground(
+        engine=run.engine,
+        container_id=container.container_id,
+        attachment=attachment,
+        stdin=plan.interactive,
+        tty=plan.tty,
+        say=run.voice.say,
+        on_started=on_started,
+    )
+    code = foreground.run(plan.stop_timeout_seconds)
+    notify(f"STOPPING=1\nSTATUS={container.name} ended with {code}")
+    run.record = run.record.ended(ended_at=now(), exit_code=code)
+    if code == KILLED and not foreground.killed:
+        run.voice.warn(_killed(plan, noticed=run.engine.state(container.container_id).oom_killed))
+    return code
+
+
+def _killed(plan: Plan, *, noticed: bool) -> str:
+    """Say why a workload was killed; not every engine notices that the kernel did it (20.10 on cgroup v1)."""
+    if noticed:
+        return "the kernel killed the workload: it reached the container's memory limit"
+    limit = f" ({human_size(plan.memory_bytes)})" if plan.memory_bytes else ""
+    return (
+        f"the workload was killed; if nobody did it, it reached the container's memory limit{limit}"
+    )
