@@ -80,9 +80,9 @@ def call_xformers(check: Check, torch: Any, _module: Any) -> str:
     return "ops.memory_efficient_attention"
 
 
-def call_bitsandbytes(check: Check, torch: Any, _module: Any) -> str:
+def call_bitsandbytes(check: Check, torch: Any, module: Any) -> str:
     """Quantise to 8 bits and back."""
-    functional = importlib.import_module("bitsandbytes.functional")
+    functional = module.functional
     values = (torch.arange(4096, dtype=torch.float32) / 2048 - 1).cuda()
     quantised, state = functional.quantize_blockwise(values)
     error = float((functional.dequantize_blockwise(quantised, state) - values).abs().max().item())
@@ -111,11 +111,10 @@ def call_triton(check: Check, torch: Any, _module: Any) -> str:
     return "a vector addition"
 
 
-def call_torchvision(check: Check, torch: Any, _module: Any) -> str:
+def call_torchvision(check: Check, torch: Any, module: Any) -> str:
     """Drop the one of three boxes that another covers."""
-    operators = importlib.import_module("torchvision.ops")
     boxes = torch.tensor([[0.0, 0, 10, 10], [1, 1, 10, 10], [20, 20, 30, 30]]).cuda()
-    kept = operators.nms(boxes, torch.tensor([0.9, 0.8, 0.7]).cuda(), 0.5).cpu().tolist()
+    kept = module.ops.nms(boxes, torch.tensor([0.9, 0.8, 0.7]).cuda(), 0.5).cpu().tolist()
     check.evidence["kept"] = kept
     if kept != [0, 2]:
         msg = f"boxes {kept} were kept, not [0, 2]"
@@ -125,7 +124,11 @@ def call_torchvision(check: Check, torch: Any, _module: Any) -> str:
 
 def call_vllm(check: Check, _torch: Any, _module: Any) -> str:
     """Ask which platform vLLM would serve on; it looks for ROCm through amdsmi, not through torch."""
-    platform = importlib.import_module("vllm.platforms").current_platform
+    return judged_platform(check, importlib.import_module("vllm.platforms").current_platform)
+
+
+def judged_platform(check: Check, platform: Any) -> str:
+    """Fail unless vLLM's platform is one with GPUs."""
     check.evidence["platform"] = type(platform).__name__
     if not platform.is_cuda_alike():
         msg = f"vLLM finds no GPU here: its platform is {type(platform).__name__}"
