@@ -120,13 +120,15 @@ def probe_output(
     level: str = "quick",
     devices: int = 1,
     own: Iterable[str] = (),
+    runtime: str = "torch",
 ) -> bytes:
     """Return what a probe prints whose device checks, one a device, have *status*; *own* checks passed."""
     events: list[dict[str, Any]] = [
-        {"event": "start", "level": level, "accelerator": accelerator, "stages": ["device"]},
+        {"event": "start", "level": level, "accelerator": accelerator, "runtime": runtime, "stages": ["device"]},
         {"event": "check", "group": "build", "name": "torch", "status": "pass",
          "evidence": {"version": "2.13.0"}},
-        *({"event": "check", "group": "device", "name": "matmul_fp32", "device": device, "status": status,
+        *({"event": "check", "group": "hip" if runtime == "hip" else "device",
+           "name": "kernel_matmul_fp32" if runtime == "hip" else "matmul_fp32", "device": device, "status": status,
            "reason": reason, "seconds": 0.1} for device in range(devices)),
         *({"event": "check", "group": "own", "name": name, "status": "pass"} for name in own),
         {"event": "end", "status": status, "reason": reason, "seconds": 1.5},

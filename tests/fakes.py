@@ -36,6 +36,7 @@ def probe_answer(data: bytes) -> bytes:
         level=settings["level"],
         accelerator=settings["accelerator"],
         devices=len(settings["expect"]["gpus"]) or 1,
+        runtime=settings["runtime"],
         own=[check["name"] for check in settings["checks"]],
     )
 

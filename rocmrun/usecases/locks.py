@@ -107,7 +107,7 @@ def find_pin(
         LockUnreadable: a lock on the way cannot be read.
     """
     image = loaded.profile.image
-    what = "the image" if ref is None else "which the probe runs in as the image"
+    role = "the image of profile" if ref is None else "the image to probe in of profile"
     ref = parse_reference(ref or image.ref or "").canonical
     where = places or LockPlaces.here(lockfile)
     looked: list[str] = []
@@ -116,7 +116,7 @@ def find_pin(
         if lock is not None and lock.get(ref) is not None:
             return lock.require(ref, image.platform, profile=loaded.name), path
         looked.append(f"{path}: {'no such file' if lock is None else 'does not hold it'}")
-    msg = f"{ref}, the image of profile {loaded.name}, is not locked"
+    msg = f"{ref}, {role} {loaded.name}, is not locked"
     raise LockMissing(msg, hint=f"rocmrun lock {loaded.name}", details=tuple(looked))
 
 

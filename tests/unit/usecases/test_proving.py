@@ -1,15 +1,16 @@
 """The probe's container: fed, bounded in time and output, judged, and gone afterwards."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from rocmrun.core.plan import Plan
+from rocmrun.core.plan import Plan, PlannedImage
 from rocmrun.core.run import PathStat
-from rocmrun.errors import EngineFailed, ProbeFailed, UsageError
+from rocmrun.errors import EngineFailed, ProbeFailed
 from rocmrun.usecases.proving import Proof, prove
-from tests.builders import plan, probe_output
+from tests.builders import DIGEST, IMAGE, plan, probe_output
 from tests.fakes import STDERR, STDOUT, FakeEngine, Script
 from tests.unit.usecases.stage import Heard
 
@@ -152,13 +153,33 @@ def test_an_image_without_the_interpreter_says_how_to_name_it(
     assert "[probe] python" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("probe", [{"image": "other:1"}, {"runtime": "hip"}])
-def test_what_this_version_cannot_probe_is_refused_before_anything_is_made(
-    probe: dict[str, Any],
-) -> None:
-    engine = FakeEngine()
+@pytest.mark.parametrize("runtime", ["torch", "hip"])
+def test_a_report_must_be_of_the_runtime_that_was_asked_for(runtime: str) -> None:
+    """What proves a device is another group of checks for each."""
+    job = plan({"probe": {"runtime": runtime}})
+    right, wrong = (
+        run(scripted(frames=[(STDOUT, probe_output(level="standard", accelerator="rocm", runtime=said))]), job).report
+        for said in (runtime, {"torch": "hip", "hip": "torch"}[runtime])
+    )  # fmt: skip
 
-    with pytest.raises(UsageError, match="not available in this version"):
-        run(engine, plan({"probe": probe}))
+    assert (right.status, right.runtime) == ("pass", runtime)
+    assert (wrong.status, wrong.reason) == (
+        "broken", f"the report is of runtime {wrong.runtime}, {runtime} was asked for",
+    )  # fmt: skip
 
-    assert engine.calls == []
+
+def test_the_probe_runs_in_the_image_that_the_plan_names_for_it() -> None:
+    """With the plan's rights, its own PATH, and labels that name what really runs."""
+    image = PlannedImage(ref="example.com/probe:1", digest=DIGEST, image_id="sha256:" + "5" * 64)
+    profile = {"container": {"env": {"PATH": "/opt/app/bin", "OPEN": "yes"}}}
+    found = replace(IMAGE, image_id=str(image.image_id))
+    engine = FakeEngine(images={found.image_id: found})
+
+    proof = run(engine, plan(profile, probe_image=image))
+
+    request = engine.made("probe").request
+    assert request["Image"] == image.image_id
+    assert "OPEN=yes" in request["Env"]
+    assert [entry for entry in request["Env"] if entry.startswith("PATH=")] == []
+    assert request["Labels"]["io.rocmrun.ref"] == "example.com/probe:1"
+    assert proof.record["HostConfig"]["CapDrop"] == ["ALL"]
