@@ -12,6 +12,7 @@ from rocmrun.core.lock import LockedFacts
 from rocmrun.core.plan import Grant, PlannedImage
 from rocmrun.core.profile import Profile
 from rocmrun.core.profile_merge import nearest
+from rocmrun.core.run import PathOwner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class PlanRequest:
         check_files: Path → text, for every Python file that a check of the profile names.
         cdi: Devices of the CDI specifications here, where the profile injects by CDI.
         image_ids: Numeric uid and gid behind a USER that the image gives by name.
+        search_path: Entry of the image's PATH → the directories on the way and their owners, where they were looked up.
         narrow: Selectors of --gpu: only what they select too is passed.
         debug: Whether `[debug]` applies.
     """
@@ -55,6 +57,7 @@ class PlanRequest:
     check_files: Mapping[str, str] = field(default_factory=dict)
     cdi: tuple[CdiDevice, ...] = ()
     image_ids: tuple[int, int] | None = None
+    search_path: Mapping[str, tuple[PathOwner, ...]] = field(default_factory=dict)
     narrow: tuple[str, ...] = ()
     interactive: bool = False
     tty: bool = False

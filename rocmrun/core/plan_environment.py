@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from rocmrun.core import baseline
 from rocmrun.core.draft import Draft
 from rocmrun.core.host import Gpu
+from rocmrun.core.identity import ENTER, Identity
 from rocmrun.core.image_report import environment_lints, target_lints
 from rocmrun.core.plan import PlannedDevice
 
@@ -12,7 +13,11 @@ ROOT_HOME = "/root"
 
 
 def plan_environment(
-    draft: Draft, gpus: tuple[Gpu, ...], devices: tuple[PlannedDevice, ...], uid: int, network: str
+    draft: Draft,
+    gpus: tuple[Gpu, ...],
+    devices: tuple[PlannedDevice, ...],
+    who: Identity,
+    network: str,
 ) -> tuple[tuple[str, str], ...]:
     """Return NAME, value pairs, sorted: the baseline's, then the image's corrections, then the profile's own."""
     values = {
@@ -27,7 +32,7 @@ def plan_environment(
     if not any(fnmatchcase(device.path, "/dev/infiniband/uverbs*") for device in devices):
         values["NCCL_IB_DISABLE"] = "1"
     values |= _visible_devices(draft, gpus, devices)
-    values |= _search_path(draft, uid)
+    values |= _search_path(draft, who)
     values |= draft.request.profile.container.env
     return tuple(sorted(values.items()))
 
@@ -67,18 +72,25 @@ def _visible_devices(
     return found
 
 
-def _search_path(draft: Draft, uid: int) -> dict[str, str]:
-    """Drop entries of the image's PATH below root's home, which is 0700 in every base image."""
+def _search_path(draft: Draft, who: Identity) -> dict[str, str]:
+    """Drop entries of the image's PATH that the user cannot enter: a program found there could not be run."""
     facts = draft.request.image_facts
     path = facts.environment.get("PATH") if facts else None
-    if not path or uid == 0:
+    if not path:
         return {}
     entries = path.split(":")
-    kept = [
-        entry for entry in entries if entry != ROOT_HOME and not entry.startswith(f"{ROOT_HOME}/")
-    ]
+    kept = [entry for entry in entries if _may_enter(draft, entry, who)]
     if kept == entries:
         return {}
     dropped = ", ".join(entry for entry in entries if entry not in kept)
-    draft.note(f"dropped from the image's PATH, which uid {uid} cannot enter: {dropped}")
+    draft.note(f"dropped from the image's PATH, which uid {who.uid} cannot enter: {dropped}")
     return {"PATH": ":".join(kept)}
+
+
+def _may_enter(draft: Draft, entry: str, who: Identity) -> bool:
+    """Whether each directory on the way lets *who* through; where nobody looked, root's home alone is closed."""
+    way = draft.request.search_path.get(entry)
+    if way is None:
+        # It is 0700 in every base image.
+        return who.uid == 0 or (entry != ROOT_HOME and not entry.startswith(f"{ROOT_HOME}/"))
+    return all(who.may(ENTER, part.mode, part.uid, part.gid) for part in way)

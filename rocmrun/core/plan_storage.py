@@ -37,6 +37,7 @@ def plan_mounts(draft: Draft) -> tuple[PlannedMount, ...]:
         draft.note(
             "volumes were not looked at: only an engine can tell whether one is a directory of the host"
         )
+    _note_labels(draft)
     mounts = []
     for index, mount in enumerate(profile.mounts):
         mounts.append(
@@ -54,6 +55,19 @@ def plan_mounts(draft: Draft) -> tuple[PlannedMount, ...]:
             draft.request.asked_by(f"mounts[{index}]"),
         )
     return tuple(sorted(mounts))
+
+
+def _note_labels(draft: Draft) -> None:
+    """Say which binds SELinux may refuse: owner and mode do not count there, and labels are not read."""
+    request = draft.request
+    labels = request.engine is not None and "selinux" in request.engine.security_modules
+    if request.host.selinux != "enforcing" or not labels:
+        return
+    bare = [m.target for m in request.profile.mounts if m.type == "bind" and m.selinux == "none"]
+    if bare:
+        draft.note(
+            f'SELinux may refuse {", ".join(bare)}, whatever owner and mode allow: selinux = "shared" under [[mounts]] relabels the source'
+        )
 
 
 def _source(draft: Draft, mount: Mount) -> str:

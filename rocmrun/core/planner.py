@@ -6,6 +6,7 @@ from rocmrun import __version__
 from rocmrun.core import baseline
 from rocmrun.core.draft import Draft, PlanRequest
 from rocmrun.core.host import Gpu
+from rocmrun.core.identity import Identity
 from rocmrun.core.image_user import numeric_ids
 from rocmrun.core.plan import Plan, PlannedPort, ProbeSettings
 from rocmrun.core.plan_checks import planned_check
@@ -48,7 +49,8 @@ def make_plan(request: PlanRequest) -> Plan:
     mounts = tuple(sorted((*mounts, cache))) if cache else mounts
     tmpfs = plan_tmpfs(draft, mounts, memory)
     network, ports = _network(draft)
-    environment = plan_environment(draft, gpus, devices, uid, network)
+    who = Identity(uid=uid, groups=frozenset({gid, *groups, *security.groups}))
+    environment = plan_environment(draft, gpus, devices, who, network)
     note_image(draft, gpus, environment)
     container = request.profile.container
     plan = Plan(

@@ -41,6 +41,16 @@ class ContainerState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PathOwner:
+    """Whose a path in a container is: permission bits, numeric owner, and the target of a symlink."""
+
+    mode: int
+    uid: int
+    gid: int
+    link_target: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PathStat:
     """A path in a container: Go's file mode bits and, for a symlink, its target."""
 

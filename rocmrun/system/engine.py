@@ -346,6 +346,8 @@ class DockerEngine:
         url = api._url("/containers/{0}/archive", container_id)
         with _translated(f"look up {path} in the image", container=True):
             how: dict[str, Any] = {"params": {"path": path}, "timeout": CALL_TIMEOUT_SECONDS}
+            # Compressed, the first header would wait for the first block of the compressor.
+            how["headers"] = {"Accept-Encoding": "identity"}
             with api.get(url, stream=True, **how) as response:
                 if response.status_code == requests.codes.not_found:
                     return None

@@ -1,6 +1,7 @@
 """Have exactly the locked image on this machine: by digest, by id, or by a pull that is verified."""
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rocmrun.core.image import ImageFacts
@@ -121,12 +122,9 @@ def ensure_unlocked(
     return found
 
 
-def ids_of_user(engine: Engine, image: ImageFacts, platform: str) -> tuple[int, int]:
-    """Return the ids of a USER that *image* gives by name, read in a container that is never started.
-
-    Raises:
-        PlanRefused: the image's own files do not know the name.
-    """
+@contextlib.contextmanager
+def looked_into(engine: Engine, image: ImageFacts, platform: str) -> Iterator[str]:
+    """Yield the id of a container of *image* that is never started: its files can be read."""
     request = {
         "Image": image.image_id,
         "Entrypoint": ["/"],
@@ -137,6 +135,16 @@ def ids_of_user(engine: Engine, image: ImageFacts, platform: str) -> tuple[int, 
         with signals.postponed():
             container = engine.create(request, "", platform).container_id
             stack.callback(engine.remove, container)
+        yield container
+
+
+def ids_of_user(engine: Engine, image: ImageFacts, platform: str) -> tuple[int, int]:
+    """Return the ids of a USER that *image* gives by name, read in a container that is never started.
+
+    Raises:
+        PlanRefused: the image's own files do not know the name.
+    """
+    with looked_into(engine, image, platform) as container:
         passwd, group = (
             (engine.read_file(container, path) or b"").decode(errors="replace")
             for path in ("/etc/passwd", "/etc/group")

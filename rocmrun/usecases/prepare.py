@@ -45,6 +45,7 @@ from rocmrun.usecases.plan_inputs import (
 )
 from rocmrun.usecases.probe_image import ProbeImage
 from rocmrun.usecases.profiles import load_profile
+from rocmrun.usecases.search_path import search_path_owners
 from rocmrun.usecases.signatures import (
     Verify,
     signature_notes,
@@ -220,6 +221,7 @@ def prepare(
         image_facts=image,
         claims=image_claims(image, pin.facts if pin else None, planned.ref),
         image_ids=_image_ids(loaded, engine, image),
+        search_path=search_path_owners(engine, image, planned.platform) if engine and image else {},
     )
     plan = make_plan(request)
     if probed_in is not None:

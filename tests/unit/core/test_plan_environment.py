@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rocmrun.core import baseline
+from rocmrun.core.run import PathOwner
 from tests.builders import IMAGE, host, node, plan, privileges
 
 CPU = {"gpus": {"select": ["none"]}, "accelerator": "cpu"}
@@ -124,3 +125,35 @@ def test_the_profile_has_the_last_word() -> None:
     )
 
     assert (values["HOME"], values["HIP_VISIBLE_DEVICES"], values["A"]) == ("/x", "1", "")
+
+
+@pytest.mark.parametrize(
+    ("owners", "kept"),
+    [
+        ([(0o755, 0, 0)], True),
+        ([(0o700, 0, 0)], False),
+        ([(0o755, 0, 0), (0o750, 0, 1000)], True),
+        ([(0o755, 0, 0), (0o750, 0, 44)], True),
+        ([(0o755, 0, 0), (0o750, 0, 7)], False),
+        ([(0o700, 1000, 0)], True),
+        ([(0o077, 1000, 0)], False),
+        ([], True),
+    ],
+)
+def test_an_entry_of_the_path_stays_where_the_user_may_enter(
+    owners: list[tuple[int, int, int]], *, kept: bool
+) -> None:
+    """By the owner, the groups that the plan gives, or everybody: as the kernel asks, class by class."""
+    way = tuple(PathOwner(mode=mode, uid=uid, gid=gid) for mode, uid, gid in owners)
+
+    made = plan(image_facts=baking(PATH="/opt/x:/usr/bin"), search_path={"/opt/x": way})
+
+    assert dict(made.env).get("PATH") == (None if kept else "/usr/bin")
+    assert any("cannot enter: /opt/x" in note for note in made.notes) == (not kept)
+
+
+def test_what_was_looked_up_counts_also_below_root() -> None:
+    """An image may have opened /root on purpose."""
+    opened = {"/root/bin": (PathOwner(mode=0o755, uid=0, gid=0),)}
+
+    assert "PATH" not in environment(image_facts=baking(PATH="/root/bin"), search_path=opened)

@@ -8,7 +8,18 @@ import pytest
 from rocmrun.core.host import PathFacts
 from rocmrun.core.plan import PlannedMount, PlannedTmpfs
 from rocmrun.errors import MountSourceInvalid, UsageError
-from tests.builders import DIGEST, GIB, IMAGE, PLANNED_IMAGE, gpu, granted, host, plan, privileges
+from tests.builders import (
+    DIGEST,
+    ENGINE,
+    GIB,
+    IMAGE,
+    PLANNED_IMAGE,
+    gpu,
+    granted,
+    host,
+    plan,
+    privileges,
+)
 
 MODELS = {"source": "/srv/models", "target": "/models"}
 IN_MEMORY = {"cache": {"mode": "tmpfs"}}
@@ -190,3 +201,26 @@ def test_each_volume_of_the_image_is_covered() -> None:
     assert made.notes == (
         "the image declares /data as a VOLUME: it is empty here; mount something at /data to keep data",
     )
+
+
+@pytest.mark.parametrize(
+    ("state", "modules", "label", "said"),
+    [
+        ("enforcing", ("name=seccomp,profile=default", "name=selinux"), "none", True),
+        ("enforcing", ("name=seccomp,profile=default", "name=selinux"), "shared", False),
+        ("enforcing", ("name=seccomp,profile=default",), "none", False),
+        ("permissive", ("name=seccomp,profile=default", "name=selinux"), "none", False),
+        (None, ("name=seccomp,profile=default",), "none", False),
+    ],
+)
+def test_a_bind_without_a_label_is_named_where_selinux_decides(
+    state: Any, modules: tuple[str, ...], label: str, *, said: bool
+) -> None:
+    """Its label is not read, so nobody can say more."""
+    made = plan(
+        {"mounts": [{"source": "/srv/m", "target": "/m", "selinux": label}]},
+        host=host(1, selinux=state),
+        engine=replace(ENGINE, security_options=modules),
+    )
+
+    assert any("SELinux may refuse /m" in note for note in made.notes) == said
