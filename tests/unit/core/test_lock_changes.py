@@ -136,6 +136,8 @@ def test_upgrade_names_are_profiles_or_references() -> None:
 
     assert {X} == select_upgrades(["serve"], items, [])
     assert {X, Z} == select_upgrades(["team/x:1", Z], items, [Z])
+    # A profile may name a second image, which its probe runs in.
+    assert {X, Z} == select_upgrades(["serve"], [*items, wanted(Z, "serve")], [])
     with pytest.raises(UsageError, match='did you mean "serve"'):
         select_upgrades(["serv"], items, [])
     with pytest.raises(UsageError, match="NOT A REF"):

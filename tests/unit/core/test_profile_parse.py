@@ -126,6 +126,14 @@ def test_one_mistake(text: str, expected: str) -> None:
     ("text", "key", "says"),
     [
         ('[container]\nshm_size = "1g"\n' + _PRIVILEGE.format("ipc:host"), "container.shm_size", "ipc:host"),
+        *(
+            (
+                f'accelerator = "{accelerator}"\n[probe]\nruntime = "hip"',
+                "probe.runtime",
+                f'"hip" proves AMD GPUs, and accelerator is "{accelerator}"',
+            )
+            for accelerator in ("cpu", "cuda")
+        ),
         ("[image.verify]\n", "image.verify", "a key, or an identity and its issuer"),
         ('[image.verify]\nidentity = "a"', "image.verify", "a key, or an identity and its issuer"),
         ('[image.verify]\nkey = ""', "image.verify", "a key, or an identity and its issuer"),

@@ -95,6 +95,31 @@ def test_several_failures_are_counted() -> None:
     assert parsed(START, *failed, END).reason == "device 0: matmul_fp32: bad (and 2 more)"
 
 
+def test_what_the_checks_say_together_follows_the_first_reason() -> None:
+    """The probe knows whether torch or HIP is broken; a report that passed has nothing to diagnose."""
+    end = {**END, "diagnosis": "HIP works\x1b[2J without torch"}
+
+    failed = parsed(START, check(status="fail", reason="bad"), end)
+    passed = parsed(START, CHECK, end)
+
+    assert failed.reason == "device 0: matmul_fp32: bad; HIP works without torch"
+    assert passed.reason == ""
+
+
+def test_without_torch_a_check_of_hip_proves_a_device() -> None:
+    """And of HIP alone: what a report says of another runtime proves nothing."""
+    start = {**START, "runtime": "hip"}
+    kernel = check(group="hip", name="kernel_matmul_fp32")
+
+    assert (parsed(start, kernel, END).status, parsed(start, kernel, END).runtime) == (
+        "pass",
+        "hip",
+    )
+    assert parsed(start, check(), END).reason == "no device was exercised"
+    assert parsed(START, kernel, END).reason == "no device was exercised"
+    assert parsed(start, {**kernel, "device": None}, END).reason == "no device was exercised"
+
+
 def test_degraded_is_usable_with_its_reason() -> None:
     slow = check(name="temporary", group="environment", device=None, status="degraded", reason="s")
     report = parsed(START, CHECK, slow, END)

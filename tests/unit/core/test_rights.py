@@ -52,6 +52,16 @@ def test_only_where_the_workload_has_its_cache_may_the_probe_have_memory() -> No
     assert len(unequal_rights(probe, workload, cache="/home/rocmrun")) == 1
 
 
+def test_only_where_the_profile_names_a_probe_image_may_the_images_differ() -> None:
+    probe, workload = pair()
+    probe["Image"] = "sha256:" + "5" * 64
+
+    assert unequal_rights(probe, workload, same_image=False) == ()
+    assert len(unequal_rights(probe, workload)) == 1
+    workload["AppArmorProfile"] = "unconfined"
+    assert len(unequal_rights(probe, workload, same_image=False)) == 1
+
+
 @pytest.mark.parametrize("field", RIGHTS)
 def test_a_right_that_only_the_workload_has_is_found(field: str) -> None:
     probe, workload = pair()
