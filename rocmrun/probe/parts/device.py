@@ -68,6 +68,10 @@ def make_exact(torch: Any) -> None:
         torch.backends.cudnn.allow_tf32 = False
     # Not use_deterministic_algorithms: that imports torch._inductor, which takes a second.
     torch.set_deterministic_debug_mode("warn")
+    # Which would also write every new tensor full of NaN before its use.
+    filling = offered(torch, "utils.deterministic")
+    if hasattr(filling, "fill_uninitialized_memory"):
+        filling.fill_uninitialized_memory = False
 
 
 def exercise_memory(

@@ -11,6 +11,7 @@ from rocmrun.probe.parts.checks import Check
 # Seconds that one measurement lasts; the best of three counts, so that a busy host is not a slow GPU.
 WINDOWS = {"quick": 0.005, "standard": 0.1, "full": 0.1}
 MEASUREMENTS = 3
+LONG_RUN_SECONDS = 0.5  # one of these is a measurement by itself
 # Shorter runs say more of the host, which has to start them, than of the GPU.
 JUDGED_FROM_SECONDS = {"quick": 1e-3, "standard": 1e-4, "full": 1e-4}
 # AMD's floors are for products of about this size and its own tuned kernels; a smaller product, or
@@ -43,6 +44,8 @@ def seconds_of(torch: Any, device: str, level: str, work: Callable[[], Any]) -> 
     if device == "cpu":
         return once
     once = lasted(1)
+    if once > LONG_RUN_SECONDS:
+        return once
     runs = max(1, min(2000, int(WINDOWS[level] / max(once, 1e-7))))
     return min(once, *(lasted(runs) for _ in range(MEASUREMENTS)))
 

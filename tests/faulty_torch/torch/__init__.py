@@ -41,8 +41,8 @@ def first_value(change: Callable[[Any], Any], dtype: str) -> Callable[[Any, list
 
     def spoil(result: Any, _calls: list[Any]) -> Any:
         if str(result.dtype) == f"torch.{dtype}" and result.dim():
-            flat = result.view(-1)
-            flat[0] = change(flat[0].item())
+            first = (0,) * result.dim()
+            result[first] = change(result[first].item())
         return result
 
     return spoil
@@ -53,7 +53,7 @@ def next_bit(result: Any, calls: list[Any]) -> Any:
     if str(result.dtype) == "torch.float32":
         SEEN.append(None)
         if len(SEEN) > 1:
-            result.view(torch.int32).view(-1)[0] += 1
+            result.view(torch.int32)[(0,) * result.dim()] += 1
     del calls
     return result
 
