@@ -8,24 +8,23 @@ import mmap
 import os
 import platform
 import pwd
-import resource
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from rocmrun.probe.parts.checks import Check, CheckFailed, Reporter
+from rocmrun.probe.parts.limits import check_limits
 from rocmrun.probe.parts.machine import (
-    cgroup_value,
     errno_name,
     first_line,
     is_visibility,
-    memory_limit,
-    number,
     open_error,
     process_status,
     try_to_create,
 )
+from rocmrun.probe.parts.mounts import check_mounts
+from rocmrun.probe.parts.topology import check_kfd_topology
 
 ERRNO_MEANINGS = {
     errno.EACCES: "permission denied: the node's group is not among this process's groups",
@@ -36,6 +35,9 @@ ERRNO_MEANINGS = {
     errno.EINVAL: "the kernel refuses a compute process: a stuck GPU or a driver conflict",
     errno.ENOMEM: "the driver has no GPU that it can use for compute",
 }
+
+# AppArmor's word, and the SELinux types of containers that are left alone.
+UNCONFINED = ("unconfined", "unconfined_t", "spc_t")
 
 CACHE_VARIABLES = (
     "HOME",
@@ -69,6 +71,7 @@ def stage_environment(job: dict[str, Any], reporter: Reporter, _state: dict[str,
         ("home", check_home),
         ("visibility", check_visibility),
         ("limits", check_limits),
+        ("mounts", check_mounts),
         ("device_nodes", check_device_nodes),
     ):
         with reporter.check("environment", name) as check:
@@ -79,6 +82,9 @@ def stage_environment(job: dict[str, Any], reporter: Reporter, _state: dict[str,
     for path in paths:
         with reporter.check("environment", f"open:{path}") as check:
             check_open(check, path)
+    if job["accelerator"] == "rocm":
+        with reporter.check("environment", "kfd_topology") as check:
+            check_kfd_topology(check, list(expect.get("gpus") or []))
 
 
 def check_kernel(check: Check, _expect: dict[str, Any]) -> None:
@@ -140,10 +146,23 @@ def check_seccomp(check: Check, expect: dict[str, Any]) -> None:
     check.require("the seccomp mode", seen, expect.get("seccomp_mode"))
 
 
-def check_security_module(check: Check, _expect: dict[str, Any]) -> None:
-    """Record the AppArmor profile or SELinux label."""
+def check_security_module(check: Check, expect: dict[str, Any]) -> None:
+    """Record the AppArmor profile or SELinux label; one that confines nothing is no grant of the plan."""
     label = first_line("/proc/self/attr/apparmor/current", "/proc/self/attr/current")
-    check.evidence["label"] = None if label is None else label.rstrip("\0")
+    label = None if label is None else label.rstrip("\0")
+    enabled = first_line("/sys/module/apparmor/parameters/enabled") == "Y"
+    check.evidence.update(label=label, apparmor_enabled=enabled)
+    judge_label(check, label, (expect.get("granted") or {}).get("security_label"))
+
+
+def judge_label(check: Check, label: str | None, granted: bool | None) -> None:  # noqa: FBT001
+    """Degrade where the kernel has a security module and the engine did not confine this process."""
+    kind = (label or "").split(":")[2] if (label or "").count(":") > 1 else label or ""
+    check.evidence["confined"] = None if label is None else kind not in UNCONFINED
+    if granted is False and kind in UNCONFINED:
+        check.degrade(
+            f"the security module confines nothing here ({label}), the plan did not ask for that"
+        )
 
 
 def check_root_filesystem(check: Check, expect: dict[str, Any]) -> None:
@@ -199,26 +218,18 @@ def check_home(check: Check, expect: dict[str, Any]) -> None:
         folder = os.environ.get(name)
         if folder:
             check.evidence[name] = {"path": folder, "create": try_to_create(folder)}
+    check.require("HOME", os.environ.get("HOME"), expect.get("home"))
     if expect.get("home_writable"):
         home = check.evidence.get("HOME", {"path": "unset", "create": "unset"})
         check.require(f"creating a file in HOME ({home['path']})", home["create"], "created")
 
 
-def check_visibility(check: Check, _expect: dict[str, Any]) -> None:
-    """Record the variables that hide devices; what they leave is judged by the device count."""
-    check.evidence.update({key: value for key, value in os.environ.items() if is_visibility(key)})
-
-
-def check_limits(check: Check, _expect: dict[str, Any]) -> None:
-    """Record the limits of the cgroup and of the process."""
-    check.evidence.update(
-        memory_bytes=memory_limit(),
-        pids=number(cgroup_value("pids", "pids.max", "pids.max")),
-        cpus=len(os.sched_getaffinity(0)),
-    )
-    for name in ("NOFILE", "NPROC", "CORE", "MEMLOCK"):
-        soft, hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
-        check.evidence[name.lower()] = [soft, hard]
+def check_visibility(check: Check, expect: dict[str, Any]) -> None:
+    """Compare the variables that hide devices; what they leave is judged by the device count."""
+    seen = {key: value for key, value in os.environ.items() if is_visibility(key)}
+    check.evidence.update(seen)
+    for key, value in (expect.get("visibility") or {}).items():
+        check.require(key, seen.get(key), value)
 
 
 def check_device_nodes(check: Check, _expect: dict[str, Any]) -> None:
