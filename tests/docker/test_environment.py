@@ -85,8 +85,8 @@ def test_the_profiles_own_variables_win(
 def test_directories_of_root_leave_the_path(
     engine: docker.DockerClient, workspace: Workspace, python_image: str
 ) -> None:
-    """A user that is not root cannot enter them, and some programs fail on what they cannot list."""
-    baked = "/root/.local/bin:/opt/venv/bin:/usr/local/bin:/usr/bin:/bin"
+    """A user that is not root cannot enter them, wherever they are; some programs fail on what they cannot list."""
+    baked = "/root/.local/bin:/var/cache/ldconfig:/opt/venv/bin:/usr/local/bin:/usr/bin:/bin"
     with derived(engine, python_image, [f"ENV PATH={baked}"]) as image:
         environment = look(workspace, profile_of(workspace, image))["env"]
 
