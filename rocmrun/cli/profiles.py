@@ -8,6 +8,7 @@ import click
 
 from rocmrun.cli.new_profile import new_command
 from rocmrun.cli.options import json_option, lockfile_option, profile_dir_option, set_option
+from rocmrun.cli.unit import unit_command
 
 if TYPE_CHECKING:
     from rocmrun.system.profile_search import ProfileSearch
@@ -114,6 +115,7 @@ def schema_command() -> None:
 
 
 command.add_command(new_command)
+command.add_command(unit_command)
 
 
 def search_for(profile_dirs: tuple[Path, ...]) -> "ProfileSearch":

@@ -17,8 +17,13 @@ from rocmrun.cli.options import json_option
     help="Between SIGTERM and SIGKILL; the profile's stop_timeout by default.",
 )
 @click.option("--keep", is_flag=True, help="Leave the container, and its log, in place.")
+@click.option(
+    "--missing-ok", is_flag=True, help="A name of which there is no workload is no failure."
+)
 @json_option
-def command(*, names: tuple[str, ...], time_seconds: int | None, keep: bool, as_json: bool) -> int:
+def command(
+    *, names: tuple[str, ...], time_seconds: int | None, keep: bool, missing_ok: bool, as_json: bool
+) -> int:
     """Stop workloads and remove their containers, with their logs, unless they were launched with --keep.
 
     NAME is a container's name, or a profile's that has just one workload. Where one of several names
@@ -34,7 +39,7 @@ def command(*, names: tuple[str, ...], time_seconds: int | None, keep: bool, as_
     from rocmrun.usecases.engines import connect
     from rocmrun.usecases.workloads import stop
 
-    stopped = stop(connect(), names, time_seconds=time_seconds, keep=keep)
+    stopped = stop(connect(), names, time_seconds=time_seconds, keep=keep, missing_ok=missing_ok)
     if as_json:
         emit_json({"v": 1, "ok": True, "stopped": [stopped_to_json(each) for each in stopped]})
         return 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from rocmrun.core import labels
 from rocmrun.core.workloads import Workload, meant, workload_of
-from rocmrun.errors import EngineFailed, UsageError
+from rocmrun.errors import EngineFailed, UsageError, WorkloadNotFound
 from rocmrun.system import signals
 from rocmrun.system.caller import process_runs
 from rocmrun.usecases.engine_protocol import Engine
@@ -68,6 +68,7 @@ def stop(
     *,
     time_seconds: int | None = None,
     keep: bool = False,
+    missing_ok: bool = False,
     runs: Callable[[str], bool] = process_runs,
 ) -> tuple[Stopped, ...]:
     """Stop workloads and remove those that nobody else removes; nothing is stopped where one is not found.
@@ -77,10 +78,17 @@ def stop(
         names: Containers, or profiles.
         time_seconds: Between the polite signal and the kill; None for what the profile says.
         keep: Leave the containers, and their logs, in place.
+        missing_ok: Pass over names of which there is none.
         runs: Says whether the process that a container's label names is still there.
     """
     known = list_workloads(engine, ended=True)
-    found = dict.fromkeys(meant(known, name) for name in names)
+    found: dict[Workload, None] = {}
+    for name in names:
+        try:
+            found[meant(known, name)] = None
+        except WorkloadNotFound:
+            if not missing_ok:
+                raise
     return tuple(
         _stopped(engine, workload, time_seconds, keep=keep or workload.kept, runs=runs)
         for workload in found
