@@ -233,8 +233,8 @@ def transport_check(logs: list[TransportLog]) -> dict[str, Any]:
     elif network:
         status = "degraded"
         reason = (
-            f"ranks {', '.join(map(str, network))} talk over sockets: neither peer access nor "
-            "shared memory works between their GPUs"
+            f"rank {', '.join(map(str, network))}: over sockets, since neither peer access nor "
+            "shared memory works between these GPUs"
         )
     return made_check(
         "collectives",

@@ -3,7 +3,6 @@
 Further keys of the scene:
     during: the collective in which the fault happens, or "each"; all_reduce where it is absent
     says: lines that a rank prints as NCCL would, when it joins
-    lacks: a collective that the backend has not
 """
 
 import json
@@ -90,7 +89,7 @@ def break_down(name: str) -> None:
     """Die, hang or raise as the scene wants it."""
     if happens("rank_dies", name):
         os.write(1, b"NCCL WARN the last words of this rank\n")
-        os.kill(os.getpid(), getattr(signal, SCENE.get("signal", "SIGKILL")))
+        os.kill(os.getpid(), signal.SIGKILL)
     if happens("rank_hangs", name):
         time.sleep(1000)
     if happens("rank_raises", name):
@@ -99,9 +98,6 @@ def break_down(name: str) -> None:
 
 def _exchanged(name: str, values: Any) -> list[Values]:
     """Return the values of all ranks, by way of rank 0."""
-    if SCENE.get("lacks") == name:
-        message = f"ProcessGroupGloo does not support {name}"
-        raise RuntimeError(message)
     break_down(name)
     mine = [own_rank, *values.values]
     if own_rank > 0:

@@ -1,20 +1,34 @@
 """Several devices together: what each collective must give, who is blamed, and how the ranks reach each other."""
 
+import importlib.util
+import json
+import os
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.probe.parts.checks import Reporter
 from rocmrun.probe.parts.collective_operations import (
     COLLECTIVES,
+    Collective,
     bandwidth,
     collective_names,
     message_elements,
 )
-from rocmrun.probe.parts.peer_copies import known_hang
-from rocmrun.probe.parts.together import EXPECTED_BUS_BANDWIDTH, judge_bus_bandwidth
+from rocmrun.probe.parts.collectives import run_collective
+from rocmrun.probe.parts.peer_copies import check_peer_copies, known_hang
+from rocmrun.probe.parts.processes import Outcome
+from rocmrun.probe.parts.together import (
+    EXPECTED_BUS_BANDWIDTH,
+    Judge,
+    judge_bus_bandwidth,
+    transport_check,
+)
+from rocmrun.probe.parts.transports import TransportLog
 from tests.unit.probe import nccl_lines
-from tests.unit.probe.runs import TIMEOUTS, run_probe
+from tests.unit.probe.runs import STUB, TIMEOUTS, run_probe
 
 ALL = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"]
 MIB = 1 << 20
@@ -108,79 +122,127 @@ def test_a_rank_that_raises_frees_the_others() -> None:
     assert check.seconds < TIMEOUTS["collectives"]
 
 
+def outcome(name: str, ended: str = "done", reason: str = "", *done: str) -> Outcome:
+    """Return how a rank ended in *name*, after it had passed those that are *done*."""
+    made = Outcome()
+    made.ended, made.reason = ended, reason
+    made.doing = None if ended == "done" else ("collectives", name)
+    for passed in (*done, *([name] if ended == "done" else [])):
+        check = {"name": passed, "status": "pass", "seconds": 0.1, "evidence": {"in_step": True}}
+        made.checks.append(check)
+    return made
+
+
+def judged(name: str, *outcomes: Outcome, lines: tuple[str, ...] = ()) -> dict[str, Any]:
+    logs = [TransportLog() for _ in outcomes]
+    for line in lines:
+        logs[-1].take(line)
+    return Judge(list(outcomes), logs, "nccl").collective(name)
+
+
 def test_ranks_that_never_come_back_are_all_named() -> None:
     """Who hangs and who waits look the same from outside."""
-    report = run_probe(
-        {"build": "cuda", "devices": 2, "fault": "rank_hangs", "device": 1, "during": "broadcast"},
-        accelerator="cuda",
-        level="standard",
-        timeouts={**TIMEOUTS, "collectives": 3},
+    late = outcome("broadcast", "timeout", "not finished after 3 s", "all_gather")
+
+    assert judged("all_gather", late, late)["status"] == "pass"
+    assert judged("broadcast", late, late)["reason"] == (
+        "ranks 0, 1: not finished after 3 s (in broadcast)"
     )
 
-    assert collective(report, "all_gather").status == "pass"
-    assert (
-        collective(report, "broadcast").reason
-        == "ranks 0, 1: not finished after 3 s (in broadcast)"
-    )
+
+def test_a_rank_that_lags_behind_is_the_one_that_hangs() -> None:
+    """The other finished this one and waits in the next."""
+    late = outcome("broadcast", "timeout", "not finished after 3 s")
+    waits = outcome("all_to_all", "timeout", "not finished after 3 s", "broadcast")
+
+    assert judged("broadcast", waits, late)["reason"].startswith("rank 1: not finished")
+
+
+def test_those_that_waited_are_not_to_blame() -> None:
+    waited = outcome("all_reduce", "stopped", "waited for another rank that had failed")
+    died = outcome("all_reduce", "died", "the process was killed by SIGKILL")
+
+    check = judged("all_reduce", waited, died)
+    assert check["reason"] == "rank 1: the process was killed by SIGKILL (in all_reduce)"
+    assert check["evidence"]["ranks"][0]["reason"].startswith("waited for another rank")
 
 
 def test_a_rank_that_does_not_end_is_a_failure() -> None:
-    report = together(fault="rank_dies", device=1, during="destroy_process_group")
+    """Everything was right, and then the process group could not be closed."""
+    stuck = outcome("destroy_process_group", "died", "the process was killed by SIGABRT", *ALL)
+    judge = Judge([outcome("all_to_all"), stuck], [TransportLog(), TransportLog()], "nccl")
 
-    assert {statuses(report)[name] for name in ALL} == {"pass"}
-    check = collective(report, "destroy_process_group")
-    assert check.reason == "rank 1: the process was killed by SIGKILL (in destroy_process_group)"
+    assert judge.collective("all_to_all")["status"] == "pass"
+    assert judge.teardown()["reason"] == (
+        "rank 1: the process was killed by SIGABRT (in destroy_process_group)"
+    )
 
 
 def test_a_shared_memory_that_is_too_small_is_the_reason() -> None:
     """torch says "unhandled system error"; the library's own lines say what was too small."""
-    report = together(
-        "quick",
-        fault="rank_raises",
-        device=1,
-        message="NCCL error in: ProcessGroupNCCL.cpp:1, unhandled system error",
-        says=nccl_lines.SHARED_MEMORY_IS_FULL,
-    )
+    error = outcome("all_reduce", "died", "NCCL error: unhandled system error")
+    check = judged("all_reduce", error, error, lines=nccl_lines.SHARED_MEMORY_IS_FULL)
 
-    check = collective(report, "all_reduce")
-    assert check.reason.startswith("rank 1: /dev/shm holds ")
-    assert "MiB, too little for the ranks' shared memory" in check.reason
-    assert "unhandled system error" in check.reason
+    assert check["reason"].startswith("rank 0: /dev/shm holds ")
+    assert "MiB, too little for the ranks' shared memory" in check["reason"]
+    assert check["reason"].endswith("unhandled system error (in all_reduce)")
 
 
 def test_a_bus_error_is_a_shared_memory_that_is_full() -> None:
-    report = together("quick", fault="rank_dies", device=1, signal="SIGBUS")
+    killed = outcome("all_reduce", "died", "the process was killed by SIGBUS")
 
-    assert "too little for the ranks' shared memory" in collective(report, "all_reduce").reason
+    assert "too little for the ranks' shared memory" in judged("all_reduce", killed)["reason"]
+
+
+def test_last_lines_of_very_many_ranks_fit_into_one_report_line() -> None:
+    """A report line may be 1 MiB long."""
+    ranks = []
+    for _ in range(64):
+        died = outcome("all_reduce", "died", "the process was killed by SIGKILL")
+        died.evidence["last_lines"] = ["\x1b" * 400] * 40
+        ranks.append(died)
+
+    assert len(json.dumps(judged("all_reduce", *ranks))) < 1 << 20
 
 
 def test_sockets_between_gpus_of_one_machine_are_degraded() -> None:
-    report = together("quick", says=nccl_lines.OLD_SOCKETS)
+    logs = [TransportLog(), TransportLog()]
+    for line in nccl_lines.OLD_SOCKETS:
+        logs[1].take(line)
 
-    check = collective(report, "transport")
-    assert (check.status, report.status) == ("degraded", "degraded")
-    assert check.reason.startswith("ranks 0, 1 talk over sockets")
-    assert check.evidence["version"] == "NCCL version 2.7.8+cuda10.1"
+    check = transport_check(logs)
+    assert check["status"] == "degraded"
+    assert check["reason"].startswith("rank 1: over sockets, since neither peer access")
+    assert check["evidence"]["version"] == "NCCL version 2.7.8+cuda10.1"
+    assert transport_check([TransportLog()])["status"] == "skipped"
+
+
+def raising(message: str) -> Collective:
+    def make(*_: Any) -> Any:
+        raise RuntimeError(message)
+
+    return Collective("reduce_scatter", "here", make, lambda _: 1.0)
 
 
 def test_what_gloo_has_not_is_skipped_with_its_words() -> None:
-    report = run_probe(
-        {"build": "cpu", "lacks": "reduce_scatter"}, accelerator="cpu", level="standard"
-    )
+    """NCCL has all of them: there the same words are an error, as are others of gloo's."""
+    check = Reporter(os.open(os.devnull, os.O_WRONLY)).check("collectives", "reduce_scatter")
+    distributed, words = SimpleNamespace(here=None), "ProcessGroupGloo does not support it"
+    job = {"accelerator": "cpu", "elements": [8], "rank": 0, "world": 2, "backend": "gloo"}
 
-    check = collective(report, "reduce_scatter")
-    assert (check.status, check.reason) == (
-        "skipped",
-        "gloo in this torch: ProcessGroupGloo does not support reduce_scatter",
-    )
-    assert collective(report, "all_to_all").status == "pass"
-    assert report.find("collectives", "transport") is None
+    assert run_collective(check, None, distributed, job, raising(words)) == ""
+    assert (check.status, check.reason) == ("skipped", f"gloo in this torch: {words}")
+    with pytest.raises(RuntimeError):
+        run_collective(check, None, distributed, {**job, "backend": "nccl"}, raising(words))
+    with pytest.raises(RuntimeError):
+        run_collective(check, None, distributed, job, raising("Connection closed by peer"))
 
 
-def test_what_nccl_has_not_is_no_excuse() -> None:
-    report = together(lacks="broadcast")
+def test_what_an_old_torch_has_not_is_skipped() -> None:
+    check = Reporter(os.open(os.devnull, os.O_WRONLY)).check("collectives", "reduce_scatter")
+    run_collective(check, None, SimpleNamespace(), {}, raising(""))
 
-    assert collective(report, "broadcast").status == "fail"
+    assert check.reason == "this torch has no torch.distributed.here"
 
 
 def test_quick_is_one_all_reduce() -> None:
@@ -260,18 +322,34 @@ def test_figures_are_those_of_their_source() -> None:
     assert EXPECTED_BUS_BANDWIDTH == {"MI300X": 200.0, "MI210": 50.0, "MI100": 35.0}
 
 
-def test_full_copies_between_all_pairs() -> None:
-    report = together("full", devices=3)
+def stub_torch(devices: int) -> Any:
+    """Return the stub's tensors with so many devices, all in this process."""
+    spec = importlib.util.spec_from_file_location("stub_of_torch", STUB / "torch" / "__init__.py")
+    assert spec is not None
+    assert spec.loader is not None
+    stub = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(stub)
+    cuda = SimpleNamespace(
+        device_count=lambda: devices,
+        synchronize=lambda _: None,
+        can_device_access_peer=lambda source, target: (source, target) != (0, 2),
+    )
+    return SimpleNamespace(arange=stub.arange, int32=stub.int32, cuda=cuda)
 
-    check = collective(report, "peer_copies")
-    assert check.status == "pass"
+
+def test_all_pairs_are_copied_between() -> None:
+    """A matrix, a row for each source; whether the driver grants direct access is told beside it."""
+    check = Reporter(os.open(os.devnull, os.O_WRONLY)).check("collectives", "peer_copies")
+    check_peer_copies(check, stub_torch(3), 256)
+
     for source in range(3):
         row = check.evidence["gb_per_s"][source]
         assert [speed is None for speed in row] == [target == source for target in range(3)]
-    assert check.evidence["direct_access"][0] == [None, 1, 1]
+    assert check.evidence["direct_access"] == [[None, 1, 0], [1, None, 1], [1, 1, None]]
 
 
 def test_a_copy_that_changes_names_its_pair() -> None:
+    """At full, after the collectives, in a process that sees all GPUs."""
     check = collective(together("full", fault="peer"), "peer_copies")
 
     assert check.status == "fail"
