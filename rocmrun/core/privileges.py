@@ -18,13 +18,13 @@ Effect = Literal["", "effective", "unlock"]
 
 # From weak to strong: with a stronger value in a set the weaker one says nothing.
 CHAINS = (
-    ("network:none", "network:bridge", "network:host"),
-    ("ipc:private", "ipc:shareable", "ipc:host"),
-    ("seccomp:FILE", "the engine's default", "seccomp:+mempolicy, seccomp:+pidfd", "seccomp:unconfined"),
+    ("no network", "network:bridge", "network:host"),
+    ("an ipc namespace of its own", "ipc:shareable", "ipc:host"),
+    ("seccomp:FILE", "the engine's profile", "seccomp:+mempolicy or seccomp:+pidfd", "seccomp:unconfined"),
     ("device:PATH:r", "device:PATH:rw", "device:PATH:rwm"),
-    ("read-only root, tmpfs", "rootfs:rw"),
-    ("a non-root user", "user:root"),
-    ("shm:BYTES, each half of the next",),
+    ("a read-only root with tmpfs", "rootfs:rw"),
+    ("another user", "user:root"),
+    ("shm:BYTES", "twice as much"),
 )  # fmt: skip
 
 # (harm, cure): with the first in force the second can be needed where it is not without.
@@ -198,7 +198,7 @@ def _capability(name: str, *, root: bool) -> Privilege:
             refused_by="capability check",
             source=source,
             effect="effective",
-            narrower=narrower,
+            narrower=tuple(name for name in narrower if name not in _FOR_ROOT),
         )
     return Privilege(
         spelling=f"cap:{name}",

@@ -19,7 +19,7 @@ from rocmrun.core.privilege_report import (
     verdicts,
 )
 from rocmrun.core.report import EngineSummary, HostSummary
-from rocmrun.core.search import Finding, Question, Search, Settings, Space
+from rocmrun.core.search import Finding, Members, Question, Search, Settings, Space
 from rocmrun.core.text import MIB
 from rocmrun.core.voice import Voice
 from rocmrun.errors import Interrupted, OracleBlind, OracleFails, UsageError
@@ -231,20 +231,29 @@ class _Diff:
 
     def _leave_out_what_cannot_start(self) -> None:
         """Find the items with which the engine starts no container: they are untested, and never needed."""
-        trials = self._asked.trials
-        while why := trials.refusal(self.sides.plan(self.sides.permissive)):
-
-            def starts_not(questions: Sequence[Question]) -> list[bool]:
-                return [bool(trials.refusal(self.sides.plan(q.members))) for q in questions]
-
-            space = self.sides.space
-            alone = replace(space, elements=tuple(e for e in space.elements if e in space.asked))
-            culprits = Search(alone, starts_not, Settings(retries=0, repeats=1)).run().minimal
+        refusal, sides = self._asked.trials.refusal, self.sides
+        while why := refusal(sides.plan(sides.permissive)):
+            culprits = self._culprits(lambda items: bool(refusal(sides.plan(items))))
             if not culprits:
                 msg = f"the engine does not start the minimal side either: {why}"
                 raise OracleFails(msg)
-            self.sides.leave_out(culprits, f"the engine starts no container with it: {why}")
+            sides.leave_out(culprits, f"the engine starts no container with it: {why}")
             self.voice.warn(f"{', '.join(culprits)} untested: the engine refuses it ({why})")
+        space = sides.space
+        if refusal(sides.plan(space.elements)):
+            offered = [item for item in space.elements if item not in space.asked]
+            sides.no_offer |= {item for item in offered if refusal(sides.plan([item]))}
+
+    def _culprits(self, starts_not: Callable[[Members], bool]) -> tuple[str, ...]:
+        """Return a smallest set of the permissive side's items that the engine refuses together."""
+        space = self.sides.space
+        alone = replace(space, elements=tuple(e for e in space.elements if e in space.asked))
+
+        def ask(questions: Sequence[Question]) -> list[bool]:
+            return [starts_not(question.members) for question in questions]
+
+        found = Search(alone, ask, Settings(retries=0, repeats=1)).run()
+        return found.minimal
 
     def _never(self) -> OracleFails:
         """Say what is known of a job that fails with every privilege."""

@@ -33,6 +33,7 @@ class Sides:
         base: Items of the minimal side.
         permissive: Items of the permissive side that a plan can hold.
         untested: Item → why no plan and no engine takes it.
+        no_offer: Alternatives that the engine starts no container with.
     """
 
     prepared: Prepared
@@ -40,6 +41,7 @@ class Sides:
     base: tuple[str, ...]
     permissive: tuple[str, ...]
     untested: dict[str, str] = field(default_factory=dict)
+    no_offer: set[str] = field(default_factory=set)
     _plans: dict[frozenset[str], Plan] = field(default_factory=dict)
 
     @property
@@ -47,7 +49,9 @@ class Sides:
         """What is searched: items that a plan can hold by themselves, the mildest preferred."""
         space = space_of(self.permissive, self.base, shm_baseline=self.asked.shm_baseline)
         fits = tuple(
-            item for item in space.elements if item in space.asked or not self._refusal({item})
+            item
+            for item in space.elements
+            if item in space.asked or (item not in self.no_offer and not self._refusal({item}))
         )
         return replace(space, elements=fits)
 

@@ -1,0 +1,52 @@
+"""The tables of docs/privileges.md, from the catalogue."""
+
+from rocmrun.core.privileges import CHAINS, GROUPS, KEPT, NOT_MONOTONE, Privilege, catalogue
+from scripts.docs.markdown import table
+
+
+def privileges() -> str:
+    """Return the catalogue; capabilities that do nothing for a user that is not root are left out there."""
+    rows = [
+        (
+            f"`{entry.spelling}`{_effect(entry)}",
+            entry.group,
+            f"{entry.severity:g}",
+            entry.exposes,
+            entry.wanted_by + (" (lost without a word)" if entry.quiet else ""),
+            ", ".join(f"`{name}`" for name in entry.narrower) or "-",
+            entry.source,
+        )
+        for entry in catalogue()
+        if entry.effect != "unlock" or entry.refused_by
+    ]
+    head = ("privilege", "group", "severity", "exposes", "may want it", "narrower", "source")
+    return table(head, rows)
+
+
+def chains() -> str:
+    """Return what comes weak to strong."""
+    return "\n".join(f"- {', '.join(map(_coded, chain))}" for chain in CHAINS)
+
+
+def kept() -> str:
+    """Return what is the same on both sides."""
+    return table(("the same on both sides", "why"), list(KEPT))
+
+
+def pairs() -> str:
+    """Return the pairs that are not monotone."""
+    rows = [(f"`{harm}`", f"`{cure}`", why) for harm, cure, why in NOT_MONOTONE]
+    return table(("with", "may be needed", "why"), rows)
+
+
+def groups() -> str:
+    """Return the names of the groups."""
+    return f"The groups are {', '.join(GROUPS)}."
+
+
+def _coded(text: str) -> str:
+    return " ".join(f"`{word}`" if ":" in word else word for word in text.split())
+
+
+def _effect(entry: Privilege) -> str:
+    return {"effective": " for root", "unlock": " for others"}.get(entry.effect, "")
