@@ -1,7 +1,7 @@
 """The images of the demo and of the tests: built once, pushed to the registry on loopback.
 
 What an image was made from is kept in a label of it, so that nothing is built twice, in
-whichever checkout. Layers: python, on it demo (torch), on it compiler; tiny stands alone.
+whichever checkout. Layers: python, on it demo (torch), on it compiler; on python also hip; tiny stands alone.
 """
 
 import hashlib
@@ -22,9 +22,10 @@ PYTHON = f"{NAMESPACE}/python:1"
 DEMO = f"{NAMESPACE}/demo:1"
 TINY = f"{NAMESPACE}/tiny:1"
 COMPILER = f"{NAMESPACE}/compiler:1"
-BASE_OF = {DEMO: PYTHON, COMPILER: DEMO}
+HIP = f"{NAMESPACE}/hip:1"
+BASE_OF = {DEMO: PYTHON, COMPILER: DEMO, HIP: PYTHON}
 FOR_DEMO = (DEMO,)
-FOR_TESTS = (PYTHON, DEMO, TINY, COMPILER)
+FOR_TESTS = (PYTHON, DEMO, TINY, COMPILER, HIP)
 
 # Not io.rocmrun.*: containers inherit the labels of their image, and those mark rocmrun's own.
 RECIPE_LABEL = "rocmrun-setup.recipe"
@@ -68,6 +69,7 @@ def recipe_of(reference: str) -> str:
         DEMO: demo,
         TINY: ("busybox-static",),
         COMPILER: (*demo, COMPILER_DOCKERFILE.read_text(encoding="utf-8")),
+        HIP: (*python, PROBE_DOCKERFILE.read_text(encoding="utf-8")),
     }
     return hashlib.sha256("\n".join(inputs[reference]).encode()).hexdigest()[:12]
 
@@ -88,7 +90,13 @@ def _make(reference: str, *, build: Path, log: Path) -> None:
         return
     if reference in BASE_OF:
         _make(BASE_OF[reference], build=build, log=log)
-    makers = {PYTHON: _make_python, DEMO: _make_demo, TINY: _make_tiny, COMPILER: _make_compiler}
+    makers = {
+        PYTHON: _make_python,
+        DEMO: _make_demo,
+        TINY: _make_tiny,
+        COMPILER: _make_compiler,
+        HIP: _make_hip,
+    }
     started = time.monotonic()
     folder = build / "images" / reference.rpartition("/")[2].replace(":", "-")
     makers[reference](folder, [f"LABEL {RECIPE_LABEL}={recipe}"], log)
@@ -133,6 +141,11 @@ def _make_compiler(_folder: Path, labels: list[str], log: Path) -> None:
     _build(COMPILER_DOCKERFILE, COMPILER, labels, base=DEMO, log=log)
 
 
+def _make_hip(_folder: Path, labels: list[str], log: Path) -> None:
+    """Add the distribution's HIP as `[probe] image` would have it."""
+    _build(PROBE_DOCKERFILE, HIP, labels, base=PYTHON, arguments=("HIP=yes",), log=log)
+
+
 def _make_tiny(folder: Path, labels: list[str], log: Path) -> None:
     with rootfs.busybox(folder, log=log) as tar:
         _import(tar, TINY, [f"ENV PATH={PATH}", 'CMD ["sh"]', *labels], log=log)
@@ -146,12 +159,20 @@ def _changes(instructions: list[str]) -> list[str]:
     return [word for instruction in instructions for word in ("--change", instruction)]
 
 
-def _build(dockerfile: Path, reference: str, labels: list[str], *, base: str, log: Path) -> None:
+def _build(
+    dockerfile: Path,
+    reference: str,
+    labels: list[str],
+    *,
+    base: str,
+    arguments: tuple[str, ...] = (),
+    log: Path,
+) -> None:
     """Build with whichever builder the client has; nothing but the file is sent to it."""
     # The host's network: the engine's default bridge may be absent, or lead nowhere.
     words = ["docker", "build", "--force-rm", "--network=host", "--tag", reference]
     words += [f"--label={label.removeprefix('LABEL ')}" for label in labels]
-    words += ["--build-arg", f"BASE={base}"]
+    words += [f"--build-arg={argument}" for argument in (f"BASE={base}", *arguments)]
     words += [f"--build-arg={name}" for name in PROXIES if name in os.environ]
     with dockerfile.open("rb") as stdin:
         run([*words, "-"], log=log, stdin=stdin)

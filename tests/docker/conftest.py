@@ -71,6 +71,12 @@ def compiler_image(engine: docker.DockerClient) -> str:
     return _built(engine, images.COMPILER)
 
 
+@pytest.fixture(scope="session")
+def hip_image(engine: docker.DockerClient) -> str:
+    """The python image with Debian's HIP, built from Dockerfile.probe: no torch."""
+    return _built(engine, images.HIP)
+
+
 @pytest.fixture(autouse=True)
 def apart_from_cleaners(request: pytest.FixtureRequest) -> Iterator[None]:
     """`rocmrun clean` takes strays of every test away: who runs it runs while no other test here does."""
