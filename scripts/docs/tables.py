@@ -18,7 +18,7 @@ BUG = "A bug in rocmrun: one line, and the traceback in a file."
 OTHER_CODES = {
     0: "Done. For `launch`: the workload returned 0, or runs detached.",
     70: BUG,
-    125: "`launch` itself failed, not the workload: the slug in the message says why.",
+    125: "`launch` or `wait` itself failed, not the workload: the slug in the message says why.",
 }
 
 

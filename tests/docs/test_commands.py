@@ -28,7 +28,7 @@ from tests.docs.documents import (
 )
 
 MODELS = "/srv/models"
-ENGINE_NEEDED = {"launch", "probe", "lock", "clean"}
+ENGINE_NEEDED = {"launch", "probe", "lock", "clean", "ps", "logs", "stop", "wait"}
 SHIPPED = ProfileSearch(
     directories=(ProfileDirectory(path=shipped_directory(), origin="shipped"),),
     working_directory=ROOT,
