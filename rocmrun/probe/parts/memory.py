@@ -87,11 +87,13 @@ def check_memory_pattern(check: Check, torch: Any, device: str, job: dict[str, A
     if lacks(check, torch, "empty", "int64"):
         return
     asked = sweep_bytes(check, torch, device, job)
+    if not asked:
+        return
     chunks = chunks_of(check, torch, device, asked)
     held = sum(len(chunk) for chunk in chunks) * WORD_BYTES
     check.evidence.update(asked_bytes=asked, swept_bytes=held, patterns=[])
-    if not chunks:
-        return
+    if held < asked // 2:
+        check.degrade(f"{asked} bytes were said to be free, only {held} could be allocated")
     end = time.monotonic() + SWEEP_SECONDS[job["level"]]
     for name, write, differs in patterns(torch, device):
         if time.monotonic() > end:
@@ -111,8 +113,6 @@ def check_memory_pattern(check: Check, torch: Any, device: str, job: dict[str, A
                 raise CheckFailed(msg)
             start += len(chunk)
         check.evidence["patterns"].append(name)
-    if held < asked // 2:
-        check.degrade(f"{asked} bytes were said to be free, only {held} could be allocated")
 
 
 def sweep_bytes(check: Check, torch: Any, device: str, job: dict[str, Any]) -> int:

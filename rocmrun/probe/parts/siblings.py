@@ -14,11 +14,14 @@ SIBLING_SOURCE = (
 )
 
 
+SAME_SIZE = 0.1
+
+
 class Siblings:
     """The speeds of all devices; they are compared when every device has finished."""
 
     def __init__(self) -> None:
-        self._models: dict[Any, str] = {}
+        self._models: dict[Any, tuple[str, int]] = {}  # name, and memory: partitions have less
         self._speeds: dict[str, dict[Any, float]] = {}  # by what was measured, then by device
         self._long_enough: set[tuple[str, Any]] = set()  # runs that are no noise of the host
 
@@ -26,7 +29,7 @@ class Siblings:
         """Keep what a device's check says of its model and its speed."""
         evidence = check["evidence"]
         if check["name"] == "identity" and evidence.get("name"):
-            self._models[device] = f"{evidence['name']} {evidence.get('total_memory_bytes')}"
+            self._models[device] = (evidence["name"], evidence.get("total_memory_bytes") or 0)
         if "figure" in evidence:
             self._speeds.setdefault(check["name"], {})[device] = evidence[evidence["figure"]]
             if evidence["long_enough"]:
@@ -35,7 +38,7 @@ class Siblings:
     def judged(self) -> list[dict[str, Any]]:
         """Return one check for each device that has siblings: degraded where it is much slower."""
         found = []
-        for device in sorted(self._models, key=str):
+        for device in sorted(self._models):
             shares = {}
             for name, speeds in sorted(self._speeds.items()):
                 others = [speed for other, speed in speeds.items() if self._alike(device, other)]
@@ -46,7 +49,11 @@ class Siblings:
         return found
 
     def _alike(self, device: Any, other: Any) -> bool:
-        return other != device and self._models.get(other) == self._models[device]
+        """Whether two devices are of one model and size; how much memory is set aside differs a little."""
+        if other == device or other not in self._models:
+            return False
+        (name, memory), (other_name, other_memory) = self._models[device], self._models[other]
+        return name == other_name and abs(memory - other_memory) <= SAME_SIZE * memory
 
     def _check(self, device: Any, shares: dict[str, float]) -> dict[str, Any]:
         slow = [f"{name} {share:.3g}x" for name, share in shares.items() if share < SIBLING_SHARE]

@@ -144,6 +144,18 @@ def test_another_model_is_no_sibling() -> None:
     assert judged(500, 100, models="AB") == []
 
 
+@pytest.mark.parametrize(("memory", "compared"), [(190, True), (24, False)])
+def test_a_partition_is_no_sibling_of_a_whole_gpu(memory: int, compared: bool) -> None:  # noqa: FBT001  # a case
+    """The name is the same; memory that is set aside may differ a little."""
+    siblings = Siblings()
+    for device, gib in enumerate((192, memory)):
+        evidence = {"name": "MI300X", "total_memory_bytes": gib << 30}
+        siblings.note({"name": "identity", "evidence": evidence}, device)
+        siblings.note(measured(500.0), device)
+
+    assert bool(siblings.judged()) is compared
+
+
 def test_a_run_that_was_too_short_is_not_judged() -> None:
     siblings = Siblings()
     for device, speed in enumerate((500.0, 100.0)):

@@ -1,0 +1,81 @@
+"""When a speed is called slow: against AMD's floor, against the peak, and never where nothing is known."""
+
+from typing import Any
+
+import pytest
+
+from rocmrun.probe.parts.checks import Check, Reporter
+from rocmrun.probe.parts.speed import judge_memory_speed, judge_product, peaks_of_device
+
+MI300X: dict[str, Any] = {
+    "tflops": {"fp16": 1307.4, "bf16": 1307.4, "fp32": 163.4, "fp64": 81.7},
+    "floor_tflops": {"fp16": 639, "fp32": 100},
+    "memory_gb_per_s": 5300,
+    "source": "AMD mi300 architecture page (confidence high)",
+    "floor_source": "ROCmValidationSuite",
+}
+
+
+def product(name: str, tflops: float, *, rows: int = 8192, peaks: Any = MI300X) -> Check:
+    check = Check(Reporter(-1), "device", f"speed_{name}", quiet=True)
+    check.evidence["tflops"] = tflops
+    judge_product(check, name, rows, peaks)
+    return check
+
+
+@pytest.mark.parametrize(
+    ("name", "tflops", "status"),
+    [
+        ("fp16", 320.0, "pass"),  # half of AMD's floor is 319.5
+        ("fp16", 319.0, "degraded"),
+        ("bf16", 288.0, "pass"),  # no floor: 22 % of the peak are 287.6
+        ("bf16", 287.0, "degraded"),
+        ("fp32", 49.0, "degraded"),
+        ("fp64", 1.0, "pass"),  # no floor, and nobody published what is reached
+        ("fp8", 1.0, "pass"),  # no figure at all
+    ],
+)
+def test_a_product_is_compared_with_what_is_published(
+    name: str, tflops: float, status: str
+) -> None:
+    assert product(name, tflops).status == status
+
+
+def test_the_reason_has_both_numbers_and_the_threshold_its_source() -> None:
+    check = product("fp16", 100.0)
+
+    assert check.reason == "slow: 100 TFLOP/s where 319.5 are expected of this model"
+    assert check.threshold == 319.5
+    assert check.threshold_source == "half of 639 TFLOP/s: ROCmValidationSuite"
+    assert check.evidence["share_of_peak"] == 0.076
+
+
+def test_a_small_product_is_recorded_only() -> None:
+    """It never reaches what large ones do."""
+    check = product("fp16", 1.0, rows=2048)
+
+    assert (check.status, check.threshold, check.evidence["peak_tflops"]) == ("pass", None, 1307.4)
+
+
+@pytest.mark.parametrize("peaks", [None, {**MI300X, "tflops": {}}])
+def test_without_figures_nothing_is_judged(peaks: Any) -> None:
+    assert product("fp16", 0.001, peaks=peaks).status == "pass"
+
+
+@pytest.mark.parametrize(("speed", "status"), [(2200.0, "pass"), (2000.0, "degraded")])
+def test_memory_is_compared_with_its_peak(speed: float, status: str) -> None:
+    """40 % of 5300 GB/s are 2120."""
+    check = Check(Reporter(-1), "device", "memory_bandwidth", quiet=True)
+    check.evidence["copy_gb_per_s"] = speed
+    judge_memory_speed(check, MI300X)
+
+    assert check.status == status
+
+
+def test_a_device_has_the_figures_of_the_gpu_that_it_claims_to_be() -> None:
+    """HIP's order is not always the plan's."""
+    job = {"planned": [{"peaks": {"a": 1}}, {"peaks": None}], "index": 1}
+
+    assert peaks_of_device(job, [0]) == {"a": 1}
+    assert peaks_of_device(job, []) is None
+    assert peaks_of_device({"planned": None, "index": 0}, []) is None
