@@ -272,6 +272,7 @@ class Events:
         self.diagnosis = ""  # what several checks together say
         self.ended = False
         self.counts = dict.fromkeys(STATUSES, 0)
+        self.told: list[dict[str, Any]] = []
 
     def emit(self, event: str, **fields: Any) -> None:
         """Write one event."""
@@ -287,6 +288,7 @@ class Events:
                 return
             self.counts[check["status"]] += 1
             self._proven = self._proven or proves(check, self.runtime)
+            self.told.append(check)
             self.emit("check", **check)
         where = check["group"] if check["device"] is None else f"device {check['device']}"
         reason = f": {check['reason']}" if check.get("reason") else ""
@@ -348,6 +350,163 @@ def made_check(
     if reason:
         check["reason"] = reason
     return check
+
+
+# --- by_hand: A run by hand: its options, and the table that people read in the end ---
+
+WIDEST_REASON = 160
+MOST_DEVICES = 8  # that have a column of their own
+
+
+def parse_arguments(arguments: Iterable[str]) -> dict[str, Any]:
+    """Return the settings of a run by hand."""
+    parser = argparse.ArgumentParser(
+        prog="gpu_probe.py",
+        description="Prove that every GPU here computes right. JSON Lines on stdout; progress, and a "
+        "table in the end, on stderr.",
+        epilog="example: python3 gpu_probe.py --accelerator rocm --level standard > report.jsonl",
+    )
+    add = parser.add_argument
+    add("--level", choices=LEVELS, default="quick", help="how much to try (default: quick)")
+    add(
+        "--accelerator",
+        choices=ACCELERATORS,
+        default="rocm",
+        help="what must be found (default: rocm)",
+    )
+    add("--runtime", choices=RUNTIMES, default="torch", help="what computes (default: torch)")
+    add(
+        "--expect-json",
+        type=json.loads,
+        default={},
+        metavar="JSON",
+        help='what the environment should be: {"uid": 1000, "gpus": [{"gfx": "gfx942"}]}',
+    )
+    add(
+        "--operator",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="an extension that must work, as in flash_attn; may be repeated; from standard on",
+    )
+    add(
+        "--checks",
+        type=checks_in,
+        default=[],
+        metavar="FILE",
+        help="checks of your own: a JSON list of objects with the keys of [[probe.checks]] in a profile",
+    )
+    add("--size", type=int, help="rows of the square matrices (default: by level)")
+    add("--timeout", type=float, default=600, help="seconds for all of it (default: 600)")
+    add(
+        "--stage-timeout",
+        type=stage_timeout,
+        action="append",
+        default=[],
+        metavar="STAGE=SECONDS",
+        help=f"seconds for one stage of one process: {', '.join(sorted(TIMEOUTS))}; may be repeated",
+    )
+    given = parser.parse_args(list(arguments))
+    return {
+        "level": given.level,
+        "accelerator": given.accelerator,
+        "runtime": given.runtime,
+        "size": given.size,
+        "operators": given.operator,
+        "checks": given.checks,
+        "timeout_seconds": given.timeout,
+        "timeouts": dict(given.stage_timeout),
+        "expect": given.expect_json,
+    }
+
+
+def stage_timeout(text: str) -> tuple[str, float]:
+    """Return a stage and its seconds."""
+    stage, _, seconds = text.partition("=")
+    if stage not in TIMEOUTS:
+        msg = f"{stage} is no stage"
+        raise argparse.ArgumentTypeError(msg)
+    try:
+        return stage, float(seconds)
+    except ValueError:
+        msg = f"{text} is not STAGE=SECONDS"
+        raise argparse.ArgumentTypeError(msg) from None
+
+
+def checks_in(name: str) -> list[dict[str, Any]]:
+    """Return the checks in a file, with the text of the Python files that they name, relative to it."""
+    try:
+        checks = json.loads(Path(name).read_text(encoding="utf-8"))
+        for check in checks:
+            check.pop("writable_mounts", None)  # it is about a container
+            if "file" in check:
+                path = Path(name).parent / check.pop("file")
+                check["source"] = path.read_text(encoding="utf-8")
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        msg = f"{name}: {error}"
+        raise argparse.ArgumentTypeError(msg) from None
+    return list(checks)
+
+
+def print_summary(checks: list[dict[str, Any]]) -> None:
+    """Write the table of all checks for people."""
+    with contextlib.suppress(OSError):
+        write_all(2, "\n".join(["", *summary_lines(checks), "", ""]).encode(errors="replace"))
+
+
+def summary_lines(checks: list[dict[str, Any]]) -> list[str]:
+    """Return a table of all checks: those that are not as they should be first, with their reasons."""
+    wrong = [
+        [
+            check["status"],
+            "" if check["device"] is None else f"device {check['device']}",
+            f"{check['group']} {check['name']}",
+            reason_of(check),
+        ]
+        for status in ("fail", "degraded")
+        for check in checks
+        if check["status"] == status
+    ]
+    devices = sorted({check["device"] for check in checks if check["device"] is not None}, key=str)
+    if len(devices) > MOST_DEVICES:
+        devices = []
+    rows: dict[tuple[str, str], dict[Any, str]] = {}
+    for check in checks:
+        cells = rows.setdefault((check["group"], check["name"]), {})
+        where = check["device"] if check["device"] in devices else None
+        cells[where] = worst(cells.get(where, "skipped"), check["status"])
+    heads = [
+        "check",
+        *([""] if devices else ["status"]),
+        *(f"device {device}" for device in devices),
+    ]
+    table = [
+        [f"{group} {name}", cells.get(None, ""), *(cells.get(device, "") for device in devices)]
+        for (group, name), cells in rows.items()
+    ]
+    lines = [*aligned([["status", "where", "check", "reason"], *wrong]), ""] if wrong else []
+    return [*lines, *aligned([heads, *table])]
+
+
+def reason_of(check: dict[str, Any]) -> str:
+    """Return why a check is not as it should be, in one line of a table."""
+    reason = " ".join(str(check.get("reason", "")).split())
+    return reason if len(reason) <= WIDEST_REASON else reason[: WIDEST_REASON - 1] + "…"
+
+
+def worst(one: str, other: str) -> str:
+    """Return the worse of two statuses; skipped says less than any other."""
+    order = ("skipped", "pass", "degraded", "fail")
+    assert set(order) == set(STATUSES)
+    return max(one, other, key=order.index)
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
+    """Return rows as lines with their columns below each other."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows
+    ]
 
 
 # --- machine: What the kernel tells of this process and its container ---
@@ -2304,11 +2463,13 @@ def check_memory_pattern(check: Check, torch: Any, device: str, job: dict[str, A
     if lacks(check, torch, "empty", "int64"):
         return
     asked = sweep_bytes(check, torch, device, job)
+    if not asked:
+        return
     chunks = chunks_of(check, torch, device, asked)
     held = sum(len(chunk) for chunk in chunks) * WORD_BYTES
     check.evidence.update(asked_bytes=asked, swept_bytes=held, patterns=[])
-    if not chunks:
-        return
+    if held < asked // 2:
+        check.degrade(f"{asked} bytes were said to be free, only {held} could be allocated")
     end = time.monotonic() + SWEEP_SECONDS[job["level"]]
     for name, write, differs in patterns(torch, device):
         if time.monotonic() > end:
@@ -2328,8 +2489,6 @@ def check_memory_pattern(check: Check, torch: Any, device: str, job: dict[str, A
                 raise CheckFailed(msg)
             start += len(chunk)
         check.evidence["patterns"].append(name)
-    if held < asked // 2:
-        check.degrade(f"{asked} bytes were said to be free, only {held} could be allocated")
 
 
 def sweep_bytes(check: Check, torch: Any, device: str, job: dict[str, Any]) -> int:
@@ -6371,11 +6530,14 @@ SIBLING_SOURCE = (
 )
 
 
+SAME_SIZE = 0.1
+
+
 class Siblings:
     """The speeds of all devices; they are compared when every device has finished."""
 
     def __init__(self) -> None:
-        self._models: dict[Any, str] = {}
+        self._models: dict[Any, tuple[str, int]] = {}  # name, and memory: partitions have less
         self._speeds: dict[str, dict[Any, float]] = {}  # by what was measured, then by device
         self._long_enough: set[tuple[str, Any]] = set()  # runs that are no noise of the host
 
@@ -6383,7 +6545,7 @@ class Siblings:
         """Keep what a device's check says of its model and its speed."""
         evidence = check["evidence"]
         if check["name"] == "identity" and evidence.get("name"):
-            self._models[device] = f"{evidence['name']} {evidence.get('total_memory_bytes')}"
+            self._models[device] = (evidence["name"], evidence.get("total_memory_bytes") or 0)
         if "figure" in evidence:
             self._speeds.setdefault(check["name"], {})[device] = evidence[evidence["figure"]]
             if evidence["long_enough"]:
@@ -6392,7 +6554,7 @@ class Siblings:
     def judged(self) -> list[dict[str, Any]]:
         """Return one check for each device that has siblings: degraded where it is much slower."""
         found = []
-        for device in sorted(self._models, key=str):
+        for device in sorted(self._models):
             shares = {}
             for name, speeds in sorted(self._speeds.items()):
                 others = [speed for other, speed in speeds.items() if self._alike(device, other)]
@@ -6403,7 +6565,11 @@ class Siblings:
         return found
 
     def _alike(self, device: Any, other: Any) -> bool:
-        return other != device and self._models.get(other) == self._models[device]
+        """Whether two devices are of one model and size; how much memory is set aside differs a little."""
+        if other == device or other not in self._models:
+            return False
+        (name, memory), (other_name, other_memory) = self._models[device], self._models[other]
+        return name == other_name and abs(memory - other_memory) <= SAME_SIZE * memory
 
     def _check(self, device: Any, shares: dict[str, float]) -> dict[str, Any]:
         slow = [f"{name} {share:.3g}x" for name, share in shares.items() if share < SIBLING_SHARE]
@@ -6633,8 +6799,8 @@ def transport_check(logs: list[TransportLog]) -> dict[str, Any]:
     elif network:
         status = "degraded"
         reason = (
-            f"ranks {', '.join(map(str, network))} talk over sockets: neither peer access nor "
-            "shared memory works between their GPUs"
+            f"rank {', '.join(map(str, network))}: over sockets, since neither peer access nor "
+            "shared memory works between these GPUs"
         )
     return made_check(
         "collectives",
@@ -6948,8 +7114,11 @@ class Controller:
 
 # --- entry: what starts it ---
 
-def probe(given: dict[str, Any], source: bytes) -> int:
-    """Run the probe and return its exit code: 0 pass or degraded, 1 fail, 2 settings, 3 its own fault."""
+def probe(given: dict[str, Any], source: bytes, *, by_hand: bool = False) -> int:
+    """Run the probe and return its exit code: 0 pass or degraded, 1 fail, 2 settings, 3 its own fault.
+
+    *by_hand* ends it with a table for people; in a container rocmrun makes one of the report.
+    """
     events = Events()
     try:
         settings = complete_settings(given)
@@ -6967,6 +7136,8 @@ def probe(given: dict[str, Any], source: bytes) -> int:
             pid=os.getpid(),
         )
         controller.run()
+        if by_hand:
+            print_summary(events.told)
         return 0 if events.end() in ("pass", "degraded") else 1
     except SettingsError as error:
         events.end(f"settings: {error}")
@@ -6993,49 +7164,6 @@ def end_on_signals(controller: Controller, events: Events) -> None:
         signal.signal(number, end)
 
 
-def parse_arguments(arguments: Iterable[str]) -> dict[str, Any]:
-    """Return the settings of a run by hand."""
-    parser = argparse.ArgumentParser(
-        prog="gpu_probe.py",
-        description="Prove that every GPU here computes right. JSON Lines on stdout, progress on stderr.",
-        epilog="example: python3 gpu_probe.py --accelerator rocm --level standard > report.jsonl",
-    )
-    parser.add_argument("--level", choices=LEVELS, default="quick", help="how much to try")
-    parser.add_argument(
-        "--accelerator",
-        choices=ACCELERATORS,
-        default="rocm",
-        help="what must be found (default: rocm)",
-    )
-    parser.add_argument(
-        "--expect-json",
-        type=json.loads,
-        default={},
-        metavar="JSON",
-        help='what the environment should be: {"uid": 1000, "gpus": [{"gfx": "gfx942"}]}',
-    )
-    parser.add_argument(
-        "--operator",
-        action="append",
-        default=[],
-        metavar="MODULE",
-        help="an extension that must work, as in flash_attn; may be repeated; from standard on",
-    )
-    parser.add_argument("--size", type=int, help="rows of the square matrices (default: by level)")
-    parser.add_argument(
-        "--timeout", type=float, default=600, help="seconds for all of it (default: 600)"
-    )
-    given = parser.parse_args(list(arguments))
-    return {
-        "level": given.level,
-        "accelerator": given.accelerator,
-        "size": given.size,
-        "operators": given.operator,
-        "timeout_seconds": given.timeout,
-        "expect": given.expect_json,
-    }
-
-
 def main(arguments: list[str], source: bytes | None, settings: bytes | None) -> int:
     """Start as a child, from standard input, or by hand."""
     if source is None:
@@ -7043,7 +7171,7 @@ def main(arguments: list[str], source: bytes | None, settings: bytes | None) -> 
     if arguments[:1] == ["--child"]:
         return child_main(int(arguments[1]), int(arguments[2]))
     if settings is None:
-        return probe(parse_arguments(arguments), source)
+        return probe(parse_arguments(arguments), source, by_hand=True)
     try:
         given = json.loads(settings)
     except ValueError:

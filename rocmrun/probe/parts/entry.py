@@ -14,7 +14,6 @@ device, so a hang, an abort or a fault of one is that device's result and the ot
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -23,16 +22,15 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any
 
+from rocmrun.probe.parts.by_hand import parse_arguments, print_summary
 from rocmrun.probe.parts.checks import described
 from rocmrun.probe.parts.child import child_main
 from rocmrun.probe.parts.controller import Controller
 from rocmrun.probe.parts.events import Events, say
 from rocmrun.probe.parts.machine import signal_name
 from rocmrun.probe.parts.settings import (
-    ACCELERATORS,
-    LEVELS,
     PROBE_VERSION,
     SettingsError,
     complete_settings,
@@ -40,8 +38,11 @@ from rocmrun.probe.parts.settings import (
 )
 
 
-def probe(given: dict[str, Any], source: bytes) -> int:
-    """Run the probe and return its exit code: 0 pass or degraded, 1 fail, 2 settings, 3 its own fault."""
+def probe(given: dict[str, Any], source: bytes, *, by_hand: bool = False) -> int:
+    """Run the probe and return its exit code: 0 pass or degraded, 1 fail, 2 settings, 3 its own fault.
+
+    *by_hand* ends it with a table for people; in a container rocmrun makes one of the report.
+    """
     events = Events()
     try:
         settings = complete_settings(given)
@@ -59,6 +60,8 @@ def probe(given: dict[str, Any], source: bytes) -> int:
             pid=os.getpid(),
         )
         controller.run()
+        if by_hand:
+            print_summary(events.told)
         return 0 if events.end() in ("pass", "degraded") else 1
     except SettingsError as error:
         events.end(f"settings: {error}")
@@ -85,49 +88,6 @@ def end_on_signals(controller: Controller, events: Events) -> None:
         signal.signal(number, end)
 
 
-def parse_arguments(arguments: Iterable[str]) -> dict[str, Any]:
-    """Return the settings of a run by hand."""
-    parser = argparse.ArgumentParser(
-        prog="gpu_probe.py",
-        description="Prove that every GPU here computes right. JSON Lines on stdout, progress on stderr.",
-        epilog="example: python3 gpu_probe.py --accelerator rocm --level standard > report.jsonl",
-    )
-    parser.add_argument("--level", choices=LEVELS, default="quick", help="how much to try")
-    parser.add_argument(
-        "--accelerator",
-        choices=ACCELERATORS,
-        default="rocm",
-        help="what must be found (default: rocm)",
-    )
-    parser.add_argument(
-        "--expect-json",
-        type=json.loads,
-        default={},
-        metavar="JSON",
-        help='what the environment should be: {"uid": 1000, "gpus": [{"gfx": "gfx942"}]}',
-    )
-    parser.add_argument(
-        "--operator",
-        action="append",
-        default=[],
-        metavar="MODULE",
-        help="an extension that must work, as in flash_attn; may be repeated; from standard on",
-    )
-    parser.add_argument("--size", type=int, help="rows of the square matrices (default: by level)")
-    parser.add_argument(
-        "--timeout", type=float, default=600, help="seconds for all of it (default: 600)"
-    )
-    given = parser.parse_args(list(arguments))
-    return {
-        "level": given.level,
-        "accelerator": given.accelerator,
-        "size": given.size,
-        "operators": given.operator,
-        "timeout_seconds": given.timeout,
-        "expect": given.expect_json,
-    }
-
-
 def main(arguments: list[str], source: bytes | None, settings: bytes | None) -> int:
     """Start as a child, from standard input, or by hand."""
     if source is None:
@@ -135,7 +95,7 @@ def main(arguments: list[str], source: bytes | None, settings: bytes | None) -> 
     if arguments[:1] == ["--child"]:
         return child_main(int(arguments[1]), int(arguments[2]))
     if settings is None:
-        return probe(parse_arguments(arguments), source)
+        return probe(parse_arguments(arguments), source, by_hand=True)
     try:
         given = json.loads(settings)
     except ValueError:

@@ -62,6 +62,7 @@ class Events:
         self.diagnosis = ""  # what several checks together say
         self.ended = False
         self.counts = dict.fromkeys(STATUSES, 0)
+        self.told: list[dict[str, Any]] = []
 
     def emit(self, event: str, **fields: Any) -> None:
         """Write one event."""
@@ -77,6 +78,7 @@ class Events:
                 return
             self.counts[check["status"]] += 1
             self._proven = self._proven or proves(check, self.runtime)
+            self.told.append(check)
             self.emit("check", **check)
         where = check["group"] if check["device"] is None else f"device {check['device']}"
         reason = f": {check['reason']}" if check.get("reason") else ""
