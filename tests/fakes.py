@@ -172,6 +172,7 @@ class FakeEngine:
         self.failures_once: dict[str, Exception] = {}
         self.restarted: dict[str, Script] = {}
         self.on_stop: Callable[[], None] = lambda: None
+        self.on_remove: Callable[[], None] = lambda: None
         self.tags: list[tuple[str, str, str]] = []
         self.containers_by_id: dict[str, Container] = {}
         self.removed: list[Container] = []
@@ -385,6 +386,7 @@ class FakeEngine:
             container.started.set()
             container.ended.set()
             self._call("remove", container.role)
+            self.on_remove()
 
     def logs(
         self, container_id: str, *, follow: bool, tail: int | None

@@ -24,13 +24,13 @@ from rocmrun.usecases.mount_sources import check_unchanged
 from rocmrun.usecases.prepare import Prepared, load, prepare
 from rocmrun.usecases.proofs import earlier_proof, keep_proof
 from rocmrun.usecases.proving import Proof, prove
-from rocmrun.usecases.replace import find_replaced
+from rocmrun.usecases.replace import Handover, find_replaced
 from rocmrun.usecases.run import LaunchRequest, Run
 from rocmrun.usecases.run_report import check_report_path, now, refusal_reported
 from rocmrun.usecases.secrets import check_secrets, secret_files
 from rocmrun.usecases.support import support_warnings
 from rocmrun.usecases.volume_access import check_volume_access
-from rocmrun.usecases.workload_run import run_detached, run_foreground
+from rocmrun.usecases.workload_run import leave_detached, run_foreground, start_detached
 
 
 def launch(request: LaunchRequest, *, connect: Callable[[], Engine], voice: Voice) -> int:
@@ -283,18 +283,23 @@ def _run_with(
     make_cache(run)
     name = run.container_name("workload")
     keep = request.detach or request.keep
-    with created(
-        run.engine, plan, body, name=name, keep=keep, on_warning=run.voice.warn
-    ) as container:
+    handover = Handover(run.engine, run.replaced, run.final_name, run.voice)
+    with (
+        handover,
+        created(
+            run.engine, plan, body, name=name, keep=keep, on_warning=run.voice.warn
+        ) as container,
+    ):
         if proof is not None:
             check_same_rights(proof, container, plan)
         check_groups(run.engine, container, plan)
         check_command(run.engine, container, plan)
         check_volume_access(run.engine, container, plan, run.prepared.engine)
         check_unchanged(run.prepared, run.engine)
-        if request.detach:
-            return run_detached(run, container)
-        return run_foreground(run, container, release)
+        if not request.detach:
+            return run_foreground(run, container, release)
+        start_detached(run, container, handover)
+    return leave_detached(run)
 
 
 def check_same_rights(proof: Mapping[str, object], container: CreatedContainer, plan: Plan) -> None:

@@ -1,13 +1,14 @@
 """Replace: a detached workload hands over to its successor, and takes the work back when that does not come up."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
 
 from rocmrun.core.voice import Voice
 from rocmrun.core.workloads import Workload
-from rocmrun.errors import RocmrunError, UsageError, WorkloadAmbiguous
+from rocmrun.errors import EngineFailed, RocmrunError, UsageError, WorkloadAmbiguous
 from rocmrun.system import signals
-from rocmrun.usecases.containers import CreatedContainer
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.secrets import forget_run
 from rocmrun.usecases.workloads import end, list_workloads
@@ -44,44 +45,89 @@ def find_replaced(
     return candidates[0] if candidates else None
 
 
-@contextlib.contextmanager
-def handed_over(
-    engine: Engine,
-    old: Workload,
-    new: CreatedContainer,
-    *,
-    name: str,
-    voice: Voice,
-    forget: Callable[[str], None] = forget_run,
-) -> Iterator[None]:
-    """Stop *old*, let the block bring *new* up, then remove *old* and call *new* by *name*.
+@dataclass(slots=True)
+class Handover:
+    """The way from *old* to its successor, around the successor's creation; without *old* it does nothing.
 
-    Ports and GPUs are free for *new* in between. When the block fails *new* is removed and *old* is
-    started again: the same container, as it was made.
+    Until `commit` whatever ends the block brings *old* back: the same container, as it was made. The
+    successor is gone by then, since the block that creates it lies inside.
+
+    Attributes:
+        name: What the successor is called in the end.
     """
-    voice.say(f"stopping {old.name}; it is started again if its successor does not come up")
-    try:
-        if old.alive:
-            end(engine, old.container_id)
-        yield
-    except BaseException:
-        with signals.postponed():
-            engine.remove(new.container_id)
-            if old.alive:
-                _start_again(engine, old, voice)
-        raise
-    with signals.postponed():
-        engine.remove(old.container_id)
-        forget(old.run)
-        engine.rename(new.container_id, name)
 
+    engine: Engine
+    old: Workload | None
+    name: str
+    voice: Voice
+    forget: Callable[[str], None] = forget_run
+    _stopped: bool = field(init=False, default=False)
+    _new: str = field(init=False, default="")
+    _stack: contextlib.ExitStack = field(init=False, default_factory=contextlib.ExitStack)
 
-def _start_again(engine: Engine, old: Workload, voice: Voice) -> None:
-    try:
-        engine.start(old.container_id)
-    except RocmrunError as error:
-        voice.warn(
-            f"{old.name} could not be started again: {error.message}; try: docker start {old.name}"
+    def __enter__(self) -> "Handover":
+        return self
+
+    def stop_old(self) -> None:
+        """Free ports and GPUs for the successor, which is ready to start."""
+        if self.old is None or not self.old.alive:
+            return
+        self.voice.say(
+            f"stopping {self.old.name}; it is started again if its successor does not come up"
         )
-    else:
-        voice.say(f"started {old.name} again")
+        self._stopped = True
+        try:
+            end(self.engine, self.old.container_id)
+        except EngineFailed:
+            if self._is_there(self.old):
+                raise
+            # It ended and was removed while its successor was proved.
+            self.old = None
+
+    def commit(self, new: str) -> None:
+        """Let container *new* take the place for good; signals wait until that is done."""
+        self._stack.enter_context(signals.postponed())
+        self._new = new
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with self._stack:
+            if self.old is None:
+                return
+            if error is None and self._new:
+                self._finish(self.old)
+            elif self._stopped:
+                with signals.postponed():
+                    self._start_again(self.old)
+
+    def _finish(self, old: Workload) -> None:
+        """Take the old one away; whatever fails here, the new one runs."""
+        try:
+            self.engine.remove(old.container_id)
+            self.forget(old.run)
+            self.engine.rename(self._new, self.name)
+        except RocmrunError as error:
+            self.voice.warn(
+                f"the new workload runs, but is not called {self.name}: {error.message}"
+            )
+
+    def _start_again(self, old: Workload) -> None:
+        try:
+            self.engine.start(old.container_id)
+        except RocmrunError as error:
+            self.voice.warn(
+                f"{old.name} could not be started again: {error.message}; try: docker start {old.name}"
+            )
+        else:
+            self.voice.say(f"started {old.name} again")
+
+    def _is_there(self, old: Workload) -> bool:
+        try:
+            self.engine.state(old.container_id)
+        except EngineFailed:
+            return False
+        return True

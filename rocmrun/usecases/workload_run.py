@@ -7,31 +7,34 @@ from rocmrun.core.text import human_size
 from rocmrun.usecases.containers import CreatedContainer
 from rocmrun.usecases.foreground import Foreground
 from rocmrun.usecases.readiness import check_up, when_healthy
-from rocmrun.usecases.replace import handed_over
+from rocmrun.usecases.replace import Handover
 from rocmrun.usecases.run import Run
 from rocmrun.usecases.run_report import now
 
 KILLED = 137
 
 
-def run_detached(run: Run, container: CreatedContainer) -> int:
-    """Leave *container* running and return 0; its name is the result.
+def start_detached(run: Run, container: CreatedContainer, handover: Handover) -> None:
+    """Start *container*, in the place of the one that it replaces where there is one.
 
     Raises:
-        WorkloadNotUp: it replaces another and did not come up; the other one was started again.
+        WorkloadNotUp: it replaces another and did not come up.
     """
+    handover.stop_old()
+    run.engine.start(container.container_id)
+    if run.replaced is not None:
+        check_up(
+            run.engine,
+            container.container_id,
+            health=run.plan.health is not None,
+            settle_seconds=run.request.settle_seconds,
+        )
+    handover.commit(container.container_id)
+
+
+def leave_detached(run: Run) -> int:
+    """Say that the workload runs on, and return 0; its name is the result."""
     name = run.final_name
-    if run.replaced is None:
-        run.engine.start(container.container_id)
-    else:
-        with handed_over(run.engine, run.replaced, container, name=name, voice=run.voice):
-            run.engine.start(container.container_id)
-            check_up(
-                run.engine,
-                container.container_id,
-                health=run.plan.health is not None,
-                settle_seconds=run.request.settle_seconds,
-            )
     run.voice.say(
         f"started {name}; follow it with rocmrun logs -f {name}, end it with rocmrun stop {name}"
     )

@@ -17,7 +17,7 @@ from rocmrun.errors import (
 )
 from rocmrun.usecases.readiness import check_up, when_healthy
 from tests.builders import probe_output
-from tests.fakes import STDERR, STDOUT, FakeEngine, Script
+from tests.fakes import STDERR, STDOUT, FakeEngine, Script, probe_answer
 from tests.hosts import MI210_X8
 from tests.unit.usecases.stage import CPU_JOB, GPU_JOB, Stage, an_engine
 
@@ -152,6 +152,44 @@ def test_an_old_one_that_does_not_come_back_is_said(stage: Stage) -> None:
 
     (warning,) = [text for text in stage.heard.warnings if "could not be started again" in text]
     assert "no space left; try: docker start rocmrun-job-" in warning
+
+
+@pytest.mark.parametrize("failing", ["remove workload", "rename workload"])
+def test_a_new_one_that_is_up_stays_whatever_fails_afterwards(stage: Stage, failing: str) -> None:
+    engine = a_server(stage)
+    engine.failures_once = {failing: EngineFailed("busy")}
+
+    assert replace(stage, engine) == 0
+
+    assert engine.kept[-1].status == "running"
+    assert any("the new workload runs, but is not called" in text for text in stage.heard.warnings)
+
+
+def test_a_signal_while_the_old_one_is_removed_is_heeded_afterwards(stage: Stage) -> None:
+    """The work is handed over by then, and done to its end."""
+    engine = a_server(stage)
+    (old,) = engine.kept
+    engine.on_remove = lambda: signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(Interrupted):
+        replace(stage, engine)
+
+    (new,) = engine.kept
+    assert (new.name, new.status, new.id == old.id) == (old.name, "running", False)
+
+
+def test_an_old_one_that_went_meanwhile_is_no_obstacle(stage: Stage) -> None:
+    """It may have ended, and somebody cleaned, while its successor was proved."""
+    engine = a_server(stage)
+    (old,) = engine.kept
+
+    def clean() -> None:
+        del engine.containers_by_id[old.id]
+
+    engine.scripts["probe"] = Script(frames=[(STDOUT, probe_answer)], on_start=clean)
+
+    assert replace(stage, engine, probe=True) == 0
+    assert [each.status for each in engine.kept] == ["running"]
 
 
 def test_an_old_one_that_has_ended_is_removed_and_never_started_again(stage: Stage) -> None:
