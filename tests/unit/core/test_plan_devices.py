@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from rocmrun.core.host import Link
 from rocmrun.core.plan import PlannedDevice
+from rocmrun.core.plan_devices import planned_gpus
 from rocmrun.errors import (
     DevicePermission,
     DevicesMissing,
@@ -251,3 +253,17 @@ def test_a_node_of_another_gpu_beside_the_selection_lowers_the_grade(
     made = plan(profile, host=replace(both, devices=nodes), engine=ENGINE)
 
     assert made.isolation == grade
+
+
+def test_a_gpu_knows_its_xgmi_peers_among_those_that_are_passed() -> None:
+    """By index in the plan's own numbering; a link to a GPU that is not passed is no peer of the job."""
+    link = Link(to_node=1, kind="xgmi")
+    gpus = tuple(
+        replace(gpu, links=(link,), xgmi_peers=tuple({1, 2, 3} - {gpu.node}))
+        for gpu in host(3).gpus
+    )
+    two, unknown = planned_gpus(gpus[:2]), planned_gpus(host(1).gpus)
+
+    assert {gpu.node for gpu in gpus} == {1, 2, 3}
+    assert [gpu.xgmi_peers for gpu in two] == [(1,), (0,)]
+    assert unknown[0].xgmi_peers is None

@@ -51,7 +51,7 @@ def test_without_a_plan_everything_is_recorded_and_nothing_judged(seen: ProbeRep
     }
     assert environment(seen, "kernel").evidence["executable"] == sys.executable
     assert environment(seen, "shared_memory").evidence["total_bytes"] > 0
-    assert environment(seen, "limits").evidence["cpus"] == len(os.sched_getaffinity(0))
+    assert environment(seen, "limits").evidence["usable_cpus"] == len(os.sched_getaffinity(0))
 
 
 def test_capabilities_and_seccomp_are_those_of_the_kernel(seen: ProbeReport) -> None:
@@ -93,6 +93,10 @@ def test_every_variable_that_hides_devices_is_recorded(seen: ProbeReport) -> Non
         ({"cap_bnd": 0x123}, "capabilities", "not 0000000000000123 as planned"),
         ({"seccomp_mode": 1}, "seccomp", "not 1 as planned"),
         ({"shm_size_bytes": 1 << 60}, "shared_memory", f"not {1 << 60} as planned"),
+        ({"home": "/elsewhere"}, "home", "not /elsewhere as planned"),
+        ({"visibility": {"HIP_VISIBLE_DEVICES": "0"}}, "visibility", "not 0 as planned"),
+        ({"ulimits": {"nofile": [1, 2]}}, "limits", "not [1, 2] as planned"),
+        ({"limits": {"cpuset_cpus": "9999"}}, "limits", "beside 9999 as planned"),
     ],
 )
 def test_a_mismatch_fails_under_its_own_name(
