@@ -36,5 +36,6 @@ def check_volumes(plan: Plan, facts: ImageFacts) -> None:
 
 def named(image: PlannedImage) -> str:
     """Return an image as people are told of it."""
-    known = image.digest or (f"local image {image.image_id}" if image.image_id else "not locked")
+    local = f"local image {image.image_id}" if image.source == "local" else "not locked"
+    known = image.digest or local
     return f"{image.ref} @ {known}"

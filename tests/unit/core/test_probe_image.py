@@ -58,8 +58,11 @@ def test_a_proof_counts_for_one_build_of_the_probe_image_only() -> None:
     ("image", "words"),
     [
         (OTHER, f"{OTHER.ref} @ {DIGEST}"),
-        (replace(OTHER, digest=None), f"{OTHER.ref} @ local image {OTHER.image_id}"),
-        (replace(OTHER, digest=None, image_id=None), f"{OTHER.ref} @ not locked"),
+        (
+            replace(OTHER, digest=None, source="local"),
+            f"{OTHER.ref} @ local image {OTHER.image_id}",
+        ),
+        (replace(OTHER, digest=None), f"{OTHER.ref} @ not locked"),
     ],
 )
 def test_an_image_is_named_by_what_pins_it(image: PlannedImage, words: str) -> None:
