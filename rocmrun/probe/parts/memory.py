@@ -95,7 +95,7 @@ def check_memory_pattern(check: Check, torch: Any, device: str, job: dict[str, A
     if held < asked // 2:
         check.degrade(f"{asked} bytes were said to be free, only {held} could be allocated")
     end = time.monotonic() + SWEEP_SECONDS[job["level"]]
-    for name, write, differs in patterns(torch, device):
+    for name, write, differs in patterns(torch, device) if chunks else ():
         if time.monotonic() > end:
             check.evidence["stopped"] = f"after {SWEEP_SECONDS[job['level']]} s, before {name}"
             break
