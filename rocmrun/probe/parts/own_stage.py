@@ -28,8 +28,9 @@ def run_own_checks(
     failed = [str(device) for device, passed in devices.items() if not passed]
     for own in settings["checks"]:
         targets = list(devices) if own["device"] == "each" else [None]
-        if not targets:
+        if not devices:
             skip(events, own, None, "no device was found")
+            continue
         for device in targets:
             bad = failed if device is None else [] if devices[device] else [str(device)]
             left = end - time.monotonic() - REPORT_SECONDS
