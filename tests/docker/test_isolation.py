@@ -4,21 +4,15 @@ import json
 import os
 import socket
 import stat
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import docker
 import pytest
 
-from rocmrun.core.plan import Plan, PlannedTmpfs, ProbeSettings
-from rocmrun.core.probe_protocol import bootstrap_command, probe_input
 from rocmrun.core.report import ProbeCheck, ProbeReport
-from rocmrun.core.report_parser import ReportParser
-from rocmrun.system.probe_source import read_probe_source
-from tests.unit.core.plan_values import a_plan
+from tests.docker.by_hand import bare_plan, by_hand
 from tests.workspace import Workspace
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make device nodes")
@@ -56,34 +50,6 @@ OPEN_FILTER = {
     "defaultAction": "SCMP_ACT_ALLOW",
     "syscalls": [{"names": ["kexec_load"], "action": "SCMP_ACT_ERRNO"}],
 }
-
-
-def bare_plan(**changes: Any) -> Plan:
-    """Return the baseline without a GPU: nothing but /tmp and a limit of memory."""
-    return a_plan(
-        gpus=(),
-        devices=(),
-        groups=(),
-        memory_bytes=1 << 30,
-        tmpfs=(PlannedTmpfs(target="/tmp", size_bytes=1 << 28, executable=True),),
-        probe=ProbeSettings(accelerator="cpu"),
-    ).with_changes(**changes)
-
-
-def by_hand(image: str, plan: Plan, *options: str) -> ProbeReport:
-    """Run the probe in a container that rocmrun would never make, and tell it of *plan*."""
-    python = bootstrap_command("python3")
-    done = subprocess.run(
-        ["docker", "run", "--rm", "-i", *options, image, *python],
-        input=probe_input(plan, read_probe_source()),
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
-    parser = ReportParser()
-    parser.feed(done.stdout)
-    errors = done.stderr.decode(errors="replace").splitlines()
-    return parser.finish(exit_code=done.returncode, stderr_tail=errors)
 
 
 def isolation(report: ProbeReport) -> dict[str, ProbeCheck]:
