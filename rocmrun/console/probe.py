@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rocmrun.console.output import JSON_VERSION, print_table
+from rocmrun.core.probe_image import WHOSE
 from rocmrun.core.probe_progress import label
 from rocmrun.core.report import ProbeCheck, ProbeReport, RunRecord
 from rocmrun.errors import ProbeFailed
@@ -124,14 +125,17 @@ def _print_verdict(console: Console, record: RunRecord, report: ProbeReport) -> 
     versions = ", ".join(
         f"{name} {value}"
         for name, value in (
-            ("torch", record.torch_version),
-            ("ROCm", record.rocm_version),
-            ("CUDA", record.cuda_version),
+            ("torch", report.version_of("torch")),
+            ("ROCm", report.version_of("hip")),
+            ("CUDA", report.version_of("cuda")),
         )
         if value
     )
     counts = ", ".join(f"{count} {status}" for status, count in sorted(report.counts.items()))
-    console.print(f"{record.image_ref} on {record.host.kernel}: {versions or 'versions unknown'}")
+    where = record.probe_image_ref or record.image_ref
+    console.print(f"{where} on {record.host.kernel}: {versions or 'versions unknown'}")
+    if record.probe_image_ref:
+        console.print(f"probed for {record.image_ref} in {where}: {WHOSE}")
     console.print(
         f"verdict: {report.status} ({counts or 'no checks'}, {report.seconds:.1f} s)"
         + (f": {report.reason}" if report.reason else ""),
