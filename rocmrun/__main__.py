@@ -105,6 +105,10 @@ def _misused(error: "ClickException", *, command: str, as_json: bool) -> int:
         return _failed(UsageError(error.format_message()), launching=launching, as_json=True)
     error.show()
     if command == "launch" and isinstance(error, NoSuchOption):
+        from rocmrun.core.docker_run_reasons import why_no_option
+
+        if why := why_no_option(error.option_name):
+            sys.stderr.write(f"\ndocker's {error.option_name}: {why}\n")
         sys.stderr.write(
             "\nhint: a command and its options go after --: rocmrun launch PROFILE -- COMMAND …\n"
         )

@@ -57,7 +57,7 @@ def command(  # noqa: PLR0913  # one parameter an option
       rocmrun fetch llama-cpp ORG/NAME --include '*Q4_K_M.gguf' --set models_dir=/srv/gguf
     """
     from rocmrun.cli.profiles import search_for
-    from rocmrun.usecases.engines import connect_early
+    from rocmrun.usecases.engines import connect
     from rocmrun.usecases.fetch import FetchRequest, fetch, fetch_plan
     from rocmrun.usecases.prepare import Ask
 
@@ -72,7 +72,6 @@ def command(  # noqa: PLR0913  # one parameter an option
     request = FetchRequest(
         ask=ask, repos=repos, revision=revision, include=include, exclude=exclude
     )
-    connect = connect_early()
     if dry_run:
         from rocmrun.console.output import out
         from rocmrun.console.plan import print_plan

@@ -2,7 +2,7 @@
 
 import re
 
-from rocmrun.core.docker_run_options import RunOption
+from rocmrun.core.docker_run_options import SAME, RunOption
 from rocmrun.core.shell_words import plain
 
 _CAPABILITIES = {
@@ -33,6 +33,13 @@ _DEVICES = (
 )  # fmt: skip
 _OPTIONS = {
     "group-add": "names are looked up in the image, where they can be other groups; the numbers of the groups that own the nodes on this host are passed",
+    "device": "GPUs are selected: [gpus] select, or --gpu; any other node under [[devices]], with a reason",
+    "gpus": "GPUs are selected: [gpus] select, or --gpu",
+    "cap-add": 'under [[privileges]], with a reason: grant = "cap:NAME"',
+    "security-opt": "under [[privileges]], with a reason: docs/grants.md",
+    "ulimit": 'under [[privileges]], with a reason: grant = "ulimit:NAME=N"',
+    "user": "in the profile: [container] user",
+    "workdir": "in the profile: [container] workdir",
     "privileged": "never: it is root on the host; every single thing that it is used for has a key of its own",
     "ipc": "the host's shared memory is everybody's; the container has its own, of shm_size",
     "pid": "shows and reaches every process of the host; only tracers match host processes",
@@ -60,6 +67,12 @@ NOTHING_LOST = frozenset({
     "quiet", "read-only", "replace", "rm", "sig-proxy", "tty", "log-driver", "log-opt", "label", "expose",
     "disable-content-trust",
 })  # fmt: skip
+
+
+def why_no_option(name: str) -> str | None:
+    """Return why an option of `docker run` is none here; None for what is no option of docker's that would be missed."""
+    plain_name = name.lstrip("-")
+    return _OPTIONS.get(SAME.get(plain_name, plain_name))
 
 
 def reason_for(option: RunOption) -> str:
