@@ -14,6 +14,7 @@ import pytest
 
 from tests.docker.inside import workspace_at
 from tests.elf_files import shared_library
+from tests.faults import faulty_torch
 from tests.workspace import left_behind
 
 COLLECTIVES = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"]
@@ -109,3 +110,35 @@ def test_broken_ones_that_nobody_named_are_degraded(checks: dict[str, dict[str, 
         "degraded",
         "the process was killed by SIGABRT",
     )
+
+
+def test_ranks_that_go_wrong_are_named(
+    engine: docker.DockerClient, demo_image: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Real gloo: one value changed on rank 0, then rank 1 killed; what came before is proved."""
+    workspace = workspace_at(tmp_path_factory.mktemp("ranks"))
+    made = faulty_torch(workspace.path, "rank_wrong", "rank_killed")
+    profile = workspace.profile(
+        demo_image,
+        '[container]\nenv = { PYTHONPATH = "/faulty" }\n'
+        f'[[mounts]]\nsource = "{made}"\ntarget = "/faulty"\n',
+    )
+    done = workspace.rocmrun("probe", profile, "--level", "standard", "--json")
+    assert left_behind(engine, workspace) == []
+    seen = {check["name"]: check for check in json.loads(done.stdout)["probe"]["checks"]}
+
+    assert [seen[name]["status"] for name in COLLECTIVES] == [
+        "pass",
+        "pass",
+        "fail",
+        "fail",
+        "skipped",
+    ]
+    assert seen["reduce_scatter"]["reason"] == "rank 0: 1 of 8192 sums are wrong on rank 0"
+    assert [rank["wrong"] for rank in seen["reduce_scatter"]["evidence"]["ranks"]] == [2, 0]  # one in each size
+    assert seen["broadcast"]["reason"] == (
+        "rank 1: the process was killed by SIGKILL (in broadcast)"
+    )
+    last = seen["broadcast"]["evidence"]["ranks"][1]["last_lines"]
+    assert "NCCL WARN the last words of this rank" in last
+    assert seen["broadcast"]["seconds"] < 60

@@ -100,7 +100,10 @@ def shared_memory_reason(texts: list[str]) -> str:
     for text in texts:
         if SHARED_MEMORY_FULL.search(text):
             size = shared_memory_bytes()
-            holds = "is missing" if size is None else f"holds {size / (1 << 20):g} MiB"
+            holds = "is missing"
+            if size is not None:
+                whole = f"{size / (1 << 20):g} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
+                holds = f"holds {whole}"
             return (
                 f"/dev/shm {holds}, too little for the ranks' shared memory: "
                 "give the container more (shm_size, --shm-size)"

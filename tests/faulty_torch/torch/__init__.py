@@ -9,6 +9,7 @@ The file FAULTS beside this package holds JSON:
 import importlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -79,6 +80,28 @@ def thrice(function: Callable[..., Any]) -> Callable[..., Any]:
     return slow
 
 
+def break_ranks(distributed: Any, faults: list[str]) -> None:
+    """End rank 1 in a broadcast; change what rank 0 gets of a reduce_scatter."""
+    broadcast, scatter = distributed.broadcast, distributed.reduce_scatter_tensor
+
+    def killed(*args: Any, **options: Any) -> Any:
+        if distributed.get_rank() == 1:
+            os.write(1, b"NCCL WARN the last words of this rank\n")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return broadcast(*args, **options)
+
+    def changed(result: Any, *args: Any, **options: Any) -> Any:
+        done = scatter(result, *args, **options)
+        if distributed.get_rank() == 0:
+            result[3] += 1
+        return done
+
+    if "rank_killed" in faults:
+        distributed.broadcast = killed
+    if "rank_wrong" in faults:
+        distributed.reduce_scatter_tensor = changed
+
+
 def break_torch(real: Any, faults: list[str]) -> None:
     """Make wrong what *faults* name."""
     functional = real.nn.functional
@@ -94,6 +117,7 @@ def break_torch(real: Any, faults: list[str]) -> None:
     if "memory" in faults:
         real.Tensor.fill_ = spoiled(real.Tensor.fill_, first_value(lambda x: x ^ 4, "int64"))
     break_products(real, faults)
+    break_ranks(real.distributed, faults)
 
 
 def break_products(real: Any, faults: list[str]) -> None:
