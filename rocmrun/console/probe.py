@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from rocmrun.console.output import JSON_VERSION, print_table
 from rocmrun.core.probe_image import WHOSE
@@ -111,7 +112,10 @@ def _print_checks(console: Console, checks: Sequence[ProbeCheck]) -> None:
     table = _table("check", "status", "seconds", "what was seen")
     for check in checks:
         # What is wrong stands above, with its reason.
-        seen = check.reason if check.status == "skipped" else _evidence(check.evidence)
+        seen = Text(check.reason)
+        if check.status != "skipped":
+            # One line each: the whole of it is in the JSON.
+            seen = Text(_evidence(check.evidence), no_wrap=True, overflow="ellipsis")
         table.add_row(f"{check.group} {check.name}", check.status, f"{check.seconds:.2f}", seen)
     print_table(console, table)
     console.print()
