@@ -14,6 +14,8 @@ from rocmrun.usecases.engine_protocol import Attachment, Engine
 STDOUT = 1
 MOST_STDERR_LINE = 4000
 MOST_RELAYED_LINES = 5000
+WARNING = "probe: warning: "  # how the probe's own begin, as that two boards may hang the host
+MOST_WARNINGS = 5
 
 
 @dataclass(slots=True)
@@ -31,6 +33,7 @@ class ProbeRun:
     _partial: bytes = b""
     _chatter: int = 0
     _relayed: int = 0
+    _warned: int = 0
     _timed_out: bool = False
     _given_up: bool = False
 
@@ -94,6 +97,10 @@ class ProbeRun:
         text = line[:MOST_STDERR_LINE].decode(errors="replace").rstrip("\r")
         self._tail.append(text)
         self._relayed += 1
+        if text.startswith(WARNING) and self._warned < MOST_WARNINGS:
+            self._warned += 1
+            self.voice.warn(f"the probe: {text.removeprefix(WARNING)}")
+            return
         if self._relayed <= MOST_RELAYED_LINES:
             self.voice.detail(text)
         elif self._relayed == MOST_RELAYED_LINES + 1:

@@ -66,6 +66,18 @@ def test_checks_are_told_as_they_come_and_chatter_is_detail() -> None:
     assert report.stderr_tail == ("importing torch", "half")
 
 
+def test_a_warning_of_the_probe_is_told_at_once() -> None:
+    """Also without --verbose: the host may hang a moment later. An image's own flood of them is not."""
+    heard = Heard()
+    lines = b"".join(b"probe: warning: number %d\n" % number for number in range(9))
+
+    report = run(scripted(frames=[(STDERR, lines), (STDOUT, probe_output())]), heard=heard).report
+
+    assert heard.warnings == [f"the probe: number {number}" for number in range(5)]
+    assert heard.details == [f"probe: warning: number {number}" for number in range(5, 9)]
+    assert len(report.stderr_tail) == 9
+
+
 def test_the_last_words_of_a_probe_that_died_are_kept() -> None:
     """Also without a line end."""
     report = run(scripted(frames=[(STDERR, b"Fatal Python error: x")], exit_code=139)).report
