@@ -83,6 +83,8 @@ def gpu_tables(engine: docker.DockerClient, gpu_count: int) -> str:
 shm_size = "1GiB"
 [container.env]
 LD_LIBRARY_PATH = "/usr/local/nvidia/lib64:/usr/local/nvidia/lib"
+# Triton asks /sbin/ldconfig for the driver's library, which an image of empty folders has not.
+TRITON_LIBCUDA_PATH = "{_folder_of_libcuda()}"
 # Multicast over NVLink is a feature of the whole fabric, which a test must leave alone.
 NCCL_NVLS_ENABLE = "0"
 TORCH_SYMM_MEM_DISABLE_MULTICAST = "1"
@@ -96,6 +98,12 @@ reason = "the driver's control node"
 path = "/dev/nvidia-uvm"
 reason = "unified memory"
 """
+
+
+def _folder_of_libcuda() -> str:
+    names = ("local/nvidia/lib64", "lib/x86_64-linux-gnu", "lib64", "lib/aarch64-linux-gnu")
+    folders = [Path("/usr") / name for name in names]
+    return str(next((f for f in folders if (f / "libcuda.so.1").exists()), folders[0]))
 
 
 def _empty_root() -> bytes:
