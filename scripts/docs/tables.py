@@ -4,6 +4,7 @@ import contextlib
 import io
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from rocmrun.__main__ import run
@@ -11,6 +12,8 @@ from rocmrun.cli.main import COMMANDS
 from rocmrun.core.profile_keys import json_schema, profile_keys
 from rocmrun.core.support import DECISIONS, ORDER
 from rocmrun.errors import RocmrunError, all_slugs
+from rocmrun.system.profile_search import ProfileDirectory, ProfileSearch, shipped_directory
+from rocmrun.usecases.profiles import show_profile
 from scripts.docs.markdown import fenced, table
 
 BUG = "A bug in rocmrun: one line, and the traceback in a file."
@@ -43,6 +46,18 @@ def profile() -> str:
         keys = ", ".join(f"`{path.partition('.')[2].removeprefix('NAME.')}`" for path in below)
         rows.append((f"`{written}`", f"{_docstring(schema, node)} {keys}"))
     return table(("table", "what it says"), rows)
+
+
+def shipped_profiles() -> str:
+    """Return the shipped profiles with what each is for and what it needs to be told."""
+    shipped = ProfileDirectory(path=shipped_directory(), origin="shipped")
+    search = ProfileSearch(directories=(shipped,), working_directory=Path("/"), home=None)
+    rows = []
+    for file in search.all():
+        shown = show_profile(file.name, search=search)
+        needs = " ".join(f"`--set {name}=…`" for name in shown.missing)
+        rows.append((f"`{file.name}`", shown.data["description"], needs))
+    return table(("profile", "for", "needs"), rows)
 
 
 def exit_codes() -> str:
