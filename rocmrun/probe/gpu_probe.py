@@ -1983,11 +1983,13 @@ class HipError(CheckFailed):
     """A call that did not succeed."""
 
 
-def library_names(stem: str, *, torch_first: bool) -> list[str]:
+def library_names(stem: str, *, torch_first: bool, beside: str | None) -> list[str]:
     """Return what to try for a library such as "libamdhip64": plain names, which the loader looks up, and files.
 
-    With *torch_first* the one that torch's wheel brings comes first, since that is the one torch uses.
+    With *torch_first* the one that torch's wheel brings comes first, since that is the one torch uses;
+    before all others comes the one in the folder of *beside*, a library that belongs to it.
     """
+    same = sorted(Path(beside).parent.glob(f"{stem}.so*"), reverse=True) if beside else []
     names = [stem + suffix for suffix in SONAME_SUFFIXES]
     wheels = [folder for package, below in WHEELS for folder in package_folders(package, below)]
     rocm = [str(path) for pattern in ROCM_FOLDERS for path in sorted(Path("/").glob(pattern))]
@@ -1999,7 +2001,8 @@ def library_names(stem: str, *, torch_first: bool) -> list[str]:
         ]
         for folders in (wheels, rocm)
     )
-    return [*in_wheels, *names, *in_rocm] if torch_first else [*names, *in_rocm, *in_wheels]
+    others = [*in_wheels, *names, *in_rocm] if torch_first else [*names, *in_rocm, *in_wheels]
+    return [*map(str, same), *others]
 
 
 def package_folders(package: str, below: str) -> list[str]:
@@ -2011,14 +2014,14 @@ def package_folders(package: str, below: str) -> list[str]:
     return [f"{path}/{below}" for path in (spec and spec.submodule_search_locations) or ()]
 
 
-def load_library(stem: str, *, torch_first: bool = False) -> ctypes.CDLL:
+def load_library(stem: str, *, torch_first: bool = False, beside: str | None = None) -> ctypes.CDLL:
     """Load the first library of a name that can be loaded.
 
     Raises:
         LibraryMissing: there is none, or none that loads; the reason of one that is there counts.
     """
     problems = []
-    for name in library_names(stem, torch_first=torch_first):
+    for name in library_names(stem, torch_first=torch_first, beside=beside):
         library = loaded_or_why(name)
         if isinstance(library, ctypes.CDLL):
             return library
@@ -3503,7 +3506,9 @@ def hiprtc(hip: Hip) -> Api:
     namer = "hiprtcGetErrorString"
     if hip.has("hiprtcCompileProgram"):
         return Api(hip.library, namer)
-    return Api(load_library("libhiprtc", torch_first=hip.torch_first), namer)
+    beside = mapped_library("libamdhip64")
+    library = load_library("libhiprtc", torch_first=hip.torch_first, beside=beside)
+    return Api(library, namer)
 
 
 def hip_code(check: Check, compiler: Api, architecture: str | None) -> bytes:
@@ -3665,9 +3670,11 @@ def check_hip_allocate(check: Check, hip: Hip, size: int) -> None:
     """Allocate memory and see that there is less of it then."""
     free, total = hip.memory()
     check.evidence.update(free_bytes=free, total_bytes=total, bytes=size)
-    if not 0 < free <= total:
+    if not free or not total:
         msg = f"hipMemGetInfo tells {free} free bytes of {total}"
         raise CheckFailed(msg)
+    if free > total:
+        check.degrade(f"hipMemGetInfo tells {free} free bytes of {total}")
     address = hip.allocate(size)
     if not address:
         msg = f"hipMalloc gave no address for {size} bytes"
@@ -5540,6 +5547,16 @@ def known_hang(identities: list[dict[str, Any]]) -> str:
     return ""
 
 
+def reason_not_to_copy(hang: str, environment: Mapping[str, str]) -> str:
+    """Return why the pairs are left alone; "" once they need not be, which takes a while after a warning."""
+    if hang and environment.get("NCCL_P2P_DISABLE") == "1":
+        return f"NCCL_P2P_DISABLE=1 is set: {hang}"
+    if hang:
+        say(f"warning: copies between all pairs of these GPUs start in {WARNING_SECONDS} s")
+        time.sleep(WARNING_SECONDS)
+    return ""
+
+
 def pci_device(identity: dict[str, Any]) -> str:
     """Return the PCI device id, as sysfs writes it; "" where it cannot be read."""
     address = str(identity.get("pci_address") or "")
@@ -6415,6 +6432,9 @@ HIP_PASSED, HIP_FAILED, HIP_ABSENT = "passed", "failed", "absent"
 TORCH_IS_BROKEN = (
     "HIP works without torch on every GPU: what is broken is torch, or what torch brings along"
 )
+ONLY_UNDER_TORCH = (
+    "HIP's own, smaller checks pass on every GPU: what is wrong shows only under torch"
+)
 HIP_IS_BROKEN = "HIP itself fails, without torch as well"
 ONLY_HIP_FAILS = "torch works on every GPU: HIP fails only without it"
 
@@ -6466,11 +6486,19 @@ class HipLayer:
             list(pool.map(exercise, range(count)))  # the list raises what a thread raised
 
 
-def which_is_broken(*, torch: bool, hip: str | None) -> str:
-    """Return what the two together say; "" where they agree that all is well, or HIP could not be asked."""
-    if torch:
+def which_is_broken(*, works: bool, reached: bool, hip: str | None) -> str:
+    """Return what torch and HIP together say; "" where all is well, or HIP could not be asked.
+
+    Args:
+        works: Whether torch passed on every GPU.
+        reached: Whether it got as far as exercising one: a GPU that then computes wrong accuses
+            itself as much as torch, since what HIP computes here is small.
+        hip: How HIP fared; None when it was not asked.
+    """
+    if works:
         return ONLY_HIP_FAILS if hip == HIP_FAILED else ""
-    return {HIP_PASSED: TORCH_IS_BROKEN, HIP_FAILED: HIP_IS_BROKEN}.get(hip or "", "")
+    passed = ONLY_UNDER_TORCH if reached else TORCH_IS_BROKEN
+    return {HIP_PASSED: passed, HIP_FAILED: HIP_IS_BROKEN}.get(hip or "", "")
 
 
 # --- own_stage: The checks of a profile's own, each in a process of its own after everything else has let go of the GPUs ---
@@ -6849,6 +6877,7 @@ class Controller:
         self._found = 0  # devices that torch counts
         self._siblings = Siblings()
         self._proved: dict[Any, bool] = {}  # each device, and whether it passed on its own
+        self._usable = False  # whether torch is here and built for these devices
         self._counts: dict[str, int] = {}  # how many devices a stage counted
         self._identities: list[dict[str, Any]] = []  # what each device says that it is
         self._claims: dict[
@@ -6926,7 +6955,8 @@ class Controller:
                 self._claims.setdefault(stage, []).append(evidence["claims"])
             if "device_count" in evidence:
                 self._counts[stage] = evidence["device_count"]
-        self._identities += [c["evidence"] for c in outcome.checks if c["name"] == "identity"]
+        named = [c for c in outcome.checks if (c["group"], c["name"]) == ("device", "identity")]
+        self._identities += [check["evidence"] for check in named]
         if outcome.ended != "done":
             groups = {"import": ("build", "torch"), "peer_copies": ("collectives", "peer_copies")}
             group, name = outcome.doing or groups.get(stage, (stage, stage))
@@ -6974,7 +7004,7 @@ class Controller:
         if not works and told is None and self._accelerator == "rocm":
             self._end_children()
             told = self._hip(sole=False)
-        self._events.diagnosis = which_is_broken(torch=works, hip=told)
+        self._events.diagnosis = which_is_broken(works=works, reached=self._usable, hip=told)
 
     def _hip(self, *, sole: bool) -> str:
         layer = HipLayer(
@@ -6998,7 +7028,7 @@ class Controller:
         count = len(self._planned) if self._planned else None
         wave = wave_size(count or 1)
         first = [self._start(index, wave) for index in range(min(count or 0, wave))]
-        usable = self._collect(build, "import") and self._build(build, count)
+        self._usable = usable = self._collect(build, "import") and self._build(build, count)
         if count is None:
             count = self._found
         self._close(build)
@@ -7113,9 +7143,10 @@ class Controller:
 
     def _peer_copies(self, hang: str) -> None:
         """Copy between all pairs of GPUs; where that has hung a host, after a warning and a pause."""
-        if hang:
-            say(f"warning: copies between all pairs of these GPUs start in {WARNING_SECONDS} s")
-            time.sleep(WARNING_SECONDS)
+        reason = reason_not_to_copy(hang, os.environ)
+        if reason:
+            self._skip("collectives", "peer_copies", reason)
+            return
         child = self._child("peer copies", dict(os.environ))
         if self._do(child, "import", told=False):
             fields = {"message_bytes": self._settings["message_bytes"]}

@@ -11,7 +11,7 @@ from rocmrun.probe.parts.events import Events, made_check, say
 from rocmrun.probe.parts.hip_layer import HipLayer, which_is_broken
 from rocmrun.probe.parts.operators import run_operators
 from rocmrun.probe.parts.own_stage import run_own_checks
-from rocmrun.probe.parts.peer_copies import WARNING_SECONDS, known_hang
+from rocmrun.probe.parts.peer_copies import known_hang, reason_not_to_copy
 from rocmrun.probe.parts.processes import Child, device_environment
 from rocmrun.probe.parts.settings import stages_of
 from rocmrun.probe.parts.siblings import Siblings
@@ -33,6 +33,7 @@ class Controller:
         self._found = 0  # devices that torch counts
         self._siblings = Siblings()
         self._proved: dict[Any, bool] = {}  # each device, and whether it passed on its own
+        self._usable = False  # whether torch is here and built for these devices
         self._counts: dict[str, int] = {}  # how many devices a stage counted
         self._identities: list[dict[str, Any]] = []  # what each device says that it is
         self._claims: dict[
@@ -110,7 +111,8 @@ class Controller:
                 self._claims.setdefault(stage, []).append(evidence["claims"])
             if "device_count" in evidence:
                 self._counts[stage] = evidence["device_count"]
-        self._identities += [c["evidence"] for c in outcome.checks if c["name"] == "identity"]
+        named = [c for c in outcome.checks if (c["group"], c["name"]) == ("device", "identity")]
+        self._identities += [check["evidence"] for check in named]
         if outcome.ended != "done":
             groups = {"import": ("build", "torch"), "peer_copies": ("collectives", "peer_copies")}
             group, name = outcome.doing or groups.get(stage, (stage, stage))
@@ -158,7 +160,7 @@ class Controller:
         if not works and told is None and self._accelerator == "rocm":
             self._end_children()
             told = self._hip(sole=False)
-        self._events.diagnosis = which_is_broken(torch=works, hip=told)
+        self._events.diagnosis = which_is_broken(works=works, reached=self._usable, hip=told)
 
     def _hip(self, *, sole: bool) -> str:
         layer = HipLayer(
@@ -182,7 +184,7 @@ class Controller:
         count = len(self._planned) if self._planned else None
         wave = wave_size(count or 1)
         first = [self._start(index, wave) for index in range(min(count or 0, wave))]
-        usable = self._collect(build, "import") and self._build(build, count)
+        self._usable = usable = self._collect(build, "import") and self._build(build, count)
         if count is None:
             count = self._found
         self._close(build)
@@ -297,9 +299,10 @@ class Controller:
 
     def _peer_copies(self, hang: str) -> None:
         """Copy between all pairs of GPUs; where that has hung a host, after a warning and a pause."""
-        if hang:
-            say(f"warning: copies between all pairs of these GPUs start in {WARNING_SECONDS} s")
-            time.sleep(WARNING_SECONDS)
+        reason = reason_not_to_copy(hang, os.environ)
+        if reason:
+            self._skip("collectives", "peer_copies", reason)
+            return
         child = self._child("peer copies", dict(os.environ))
         if self._do(child, "import", told=False):
             fields = {"message_bytes": self._settings["message_bytes"]}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 from rocmrun.probe.parts.arithmetic import rate
 from rocmrun.probe.parts.checks import Check, CheckFailed, Reporter
+from rocmrun.probe.parts.events import say
 
 PEER_BYTES = 64 << 20
 PEER_BYTES_OF_MANY = 4 << 20  # 64 partitions are 4032 pairs
@@ -44,6 +45,16 @@ def known_hang(identities: list[dict[str, Any]]) -> str:
                 f"{len(here)} {board.name}: direct copies between such GPUs have hung the whole host "
                 f"({board.source}); NCCL_P2P_DISABLE=1 avoids them"
             )
+    return ""
+
+
+def reason_not_to_copy(hang: str, environment: Mapping[str, str]) -> str:
+    """Return why the pairs are left alone; "" once they need not be, which takes a while after a warning."""
+    if hang and environment.get("NCCL_P2P_DISABLE") == "1":
+        return f"NCCL_P2P_DISABLE=1 is set: {hang}"
+    if hang:
+        say(f"warning: copies between all pairs of these GPUs start in {WARNING_SECONDS} s")
+        time.sleep(WARNING_SECONDS)
     return ""
 
 

@@ -18,7 +18,7 @@ from rocmrun.probe.parts.collective_operations import (
     message_elements,
 )
 from rocmrun.probe.parts.collectives import run_collective
-from rocmrun.probe.parts.peer_copies import check_peer_copies, known_hang
+from rocmrun.probe.parts.peer_copies import check_peer_copies, known_hang, reason_not_to_copy
 from rocmrun.probe.parts.processes import Outcome
 from rocmrun.probe.parts.together import (
     EXPECTED_BUS_BANDWIDTH,
@@ -364,3 +364,11 @@ def test_a_board_that_hung_hosts_is_known_by_name() -> None:
     assert "rocm-systems/issues/11348" in known_hang(seen)
     assert known_hang(seen[:1]) == ""
     assert known_hang([{"name": "AMD Instinct MI300X"}] * 8) == ""
+
+
+def test_a_board_that_hung_hosts_is_left_alone_when_peer_access_is_off() -> None:
+    """Who sets that variable there has a reason; elsewhere copies by another way are worth a look."""
+    off = {"NCCL_P2P_DISABLE": "1"}
+
+    assert reason_not_to_copy("2 of those", off) == "NCCL_P2P_DISABLE=1 is set: 2 of those"
+    assert reason_not_to_copy("", off) == ""
