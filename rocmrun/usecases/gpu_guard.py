@@ -12,6 +12,7 @@ from rocmrun.errors import EngineFailed, GpuBusy
 from rocmrun.system import gpu_locks
 from rocmrun.system.processes import container_of
 from rocmrun.usecases.engine_protocol import Engine
+from rocmrun.usecases.workloads import labelled_by_its_image
 
 MINORS_LABEL = labels.MINORS
 
@@ -93,7 +94,7 @@ def users(
     named, taken = set(leaving), set[int]()
     for container in engine.containers(labels.MINORS, running_only=True):
         shared = sorted(wanted.intersection(minors_of(container)))
-        if not shared or container["Id"] in leaving:
+        if not shared or container["Id"] in leaving or labelled_by_its_image(engine, container):
             continue
         nodes = ", ".join(f"renderD{minor}" for minor in shared)
         name = name_of(container)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rocmrun.core.host import HostFacts
+from rocmrun.core.image import ImageFacts
 from rocmrun.errors import GpuBusy
 from rocmrun.system import gpu_locks
 from rocmrun.usecases.gpu_guard import MINORS_LABEL, gpus_reserved, users
@@ -104,6 +105,15 @@ def test_a_container_without_a_name_is_known_by_its_id() -> None:
     engine = FakeEngine(others=[container("", "128", Names=None)])
 
     assert users(JOB, engine, host(2)) == ["renderD128: container ab12ab12ab12 (rocmrun stop ab12ab12ab12)"]  # fmt: skip
+
+
+def test_a_container_whose_image_has_the_labels_holds_none() -> None:
+    """`docker commit` of one of ours bakes them; whoever runs that image got no GPU from us."""
+    baked = {"io.rocmrun.role": "workload", "io.rocmrun.run": "1", MINORS_LABEL: "128"}
+    image = ImageFacts(image_id="sha256:5", labels=tuple(baked.items()))
+    other = container("other", "128", Labels=baked, ImageID="sha256:5")
+
+    assert users(JOB, FakeEngine(images={"sha256:5": image}, others=[other]), host(2)) == []
 
 
 def test_a_process_that_kfd_lists_holds_its_gpu() -> None:
