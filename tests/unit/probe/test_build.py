@@ -17,15 +17,21 @@ def built(report: ProbeReport, name: str) -> ProbeCheck:
     return check
 
 
-def test_versions_of_the_libraries_are_recorded() -> None:
+@pytest.fixture(scope="module")
+def healthy() -> ProbeReport:
+    """One GPU that torch has code for."""
+    return run_probe(expect={"gpus": ONE_GPU})
+
+
+def test_versions_of_the_libraries_are_recorded(healthy: ProbeReport) -> None:
     """MIOpen's number is taken apart: torch gives major, minor and patch in one."""
-    evidence = built(run_probe(expect={"gpus": ONE_GPU}), "libraries").evidence
+    evidence = built(healthy, "libraries").evidence
 
     assert (evidence["miopen"], evidence["rccl"]) == ("3.5.1", "2.22.3")
 
 
-def test_code_for_every_planned_gpu_passes() -> None:
-    check = built(run_probe(expect={"gpus": ONE_GPU}), "arch_list")
+def test_code_for_every_planned_gpu_passes(healthy: ProbeReport) -> None:
+    check = built(healthy, "arch_list")
 
     assert (check.status, check.evidence["code_for"]) == ("pass", {"gfx942": {"gfx942": "exact"}})
 
