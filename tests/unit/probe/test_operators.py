@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.probe.parts.by_hand import parse_arguments
 from rocmrun.probe.parts.checks import CheckFailed, Reporter
-from rocmrun.probe.parts.entry import parse_arguments
 from rocmrun.probe.parts.operator_calls import CALLS
 from rocmrun.probe.parts.operators import (
     KNOWN_OPERATORS,
