@@ -8,7 +8,14 @@ from operator import mul
 from typing import Any
 
 from rocmrun.probe.parts.checks import Check, CheckFailed, Reporter
-from rocmrun.probe.parts.hip_library import Api, Hip, HipError, LibraryMissing, load_library
+from rocmrun.probe.parts.hip_library import (
+    Api,
+    Hip,
+    HipError,
+    LibraryMissing,
+    load_library,
+    mapped_library,
+)
 
 HIP_SOURCE = b"""
 extern "C" __global__ void vector_add(const float* a, const float* b, float* c, unsigned int n) {
@@ -114,7 +121,9 @@ def hiprtc(hip: Hip) -> Api:
     namer = "hiprtcGetErrorString"
     if hip.has("hiprtcCompileProgram"):
         return Api(hip.library, namer)
-    return Api(load_library("libhiprtc", torch_first=hip.torch_first), namer)
+    beside = mapped_library("libamdhip64")
+    library = load_library("libhiprtc", torch_first=hip.torch_first, beside=beside)
+    return Api(library, namer)
 
 
 def hip_code(check: Check, compiler: Api, architecture: str | None) -> bytes:

@@ -13,6 +13,9 @@ HIP_PASSED, HIP_FAILED, HIP_ABSENT = "passed", "failed", "absent"
 TORCH_IS_BROKEN = (
     "HIP works without torch on every GPU: what is broken is torch, or what torch brings along"
 )
+ONLY_UNDER_TORCH = (
+    "HIP's own, smaller checks pass on every GPU: what is wrong shows only under torch"
+)
 HIP_IS_BROKEN = "HIP itself fails, without torch as well"
 ONLY_HIP_FAILS = "torch works on every GPU: HIP fails only without it"
 
@@ -64,8 +67,16 @@ class HipLayer:
             list(pool.map(exercise, range(count)))  # the list raises what a thread raised
 
 
-def which_is_broken(*, torch: bool, hip: str | None) -> str:
-    """Return what the two together say; "" where they agree that all is well, or HIP could not be asked."""
-    if torch:
+def which_is_broken(*, works: bool, reached: bool, hip: str | None) -> str:
+    """Return what torch and HIP together say; "" where all is well, or HIP could not be asked.
+
+    Args:
+        works: Whether torch passed on every GPU.
+        reached: Whether it got as far as exercising one: a GPU that then computes wrong accuses
+            itself as much as torch, since what HIP computes here is small.
+        hip: How HIP fared; None when it was not asked.
+    """
+    if works:
         return ONLY_HIP_FAILS if hip == HIP_FAILED else ""
-    return {HIP_PASSED: TORCH_IS_BROKEN, HIP_FAILED: HIP_IS_BROKEN}.get(hip or "", "")
+    passed = ONLY_UNDER_TORCH if reached else TORCH_IS_BROKEN
+    return {HIP_PASSED: passed, HIP_FAILED: HIP_IS_BROKEN}.get(hip or "", "")

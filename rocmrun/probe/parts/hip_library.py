@@ -62,11 +62,13 @@ class HipError(CheckFailed):
     """A call that did not succeed."""
 
 
-def library_names(stem: str, *, torch_first: bool) -> list[str]:
+def library_names(stem: str, *, torch_first: bool, beside: str | None) -> list[str]:
     """Return what to try for a library such as "libamdhip64": plain names, which the loader looks up, and files.
 
-    With *torch_first* the one that torch's wheel brings comes first, since that is the one torch uses.
+    With *torch_first* the one that torch's wheel brings comes first, since that is the one torch uses;
+    before all others comes the one in the folder of *beside*, a library that belongs to it.
     """
+    same = sorted(Path(beside).parent.glob(f"{stem}.so*"), reverse=True) if beside else []
     names = [stem + suffix for suffix in SONAME_SUFFIXES]
     wheels = [folder for package, below in WHEELS for folder in package_folders(package, below)]
     rocm = [str(path) for pattern in ROCM_FOLDERS for path in sorted(Path("/").glob(pattern))]
@@ -78,7 +80,8 @@ def library_names(stem: str, *, torch_first: bool) -> list[str]:
         ]
         for folders in (wheels, rocm)
     )
-    return [*in_wheels, *names, *in_rocm] if torch_first else [*names, *in_rocm, *in_wheels]
+    others = [*in_wheels, *names, *in_rocm] if torch_first else [*names, *in_rocm, *in_wheels]
+    return [*map(str, same), *others]
 
 
 def package_folders(package: str, below: str) -> list[str]:
@@ -90,14 +93,14 @@ def package_folders(package: str, below: str) -> list[str]:
     return [f"{path}/{below}" for path in (spec and spec.submodule_search_locations) or ()]
 
 
-def load_library(stem: str, *, torch_first: bool = False) -> ctypes.CDLL:
+def load_library(stem: str, *, torch_first: bool = False, beside: str | None = None) -> ctypes.CDLL:
     """Load the first library of a name that can be loaded.
 
     Raises:
         LibraryMissing: there is none, or none that loads; the reason of one that is there counts.
     """
     problems = []
-    for name in library_names(stem, torch_first=torch_first):
+    for name in library_names(stem, torch_first=torch_first, beside=beside):
         library = loaded_or_why(name)
         if isinstance(library, ctypes.CDLL):
             return library
