@@ -7,6 +7,7 @@ blocks from the unwelcome end and halving the block that cannot go: fewer questi
 asks (`bench/search.py`), and the same answer.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -146,16 +147,13 @@ class Search:
             self._best = self._without_idle(found)
             if self._verified():
                 return self._finding("found")
-            if self._settings.deep and not self._deep_passes(self._space.asked):
-                self._best = self._space.asked
-                return self._finding("never")
             # A pass was wrong, or the thorough test wants more: every pass must be seen more often now.
             self._confirm, self._deep = self._confirm + 1, self._settings.deep
             self._best, self._proven = self._space.asked, set()
         return self._finding("unstable")
 
     def _gate(self) -> bool:
-        """The permissive side must pass: twice, or once among failures that are told."""
+        """The permissive side must pass: twice, or once among failures that are told, and the thorough test too."""
         asked = self._space.asked
         first = [_repeated(asked, 2)]
         if self._settings.jobs >= BATCH_FROM:
@@ -165,7 +163,7 @@ class Search:
         while not any(self._answers(asked)) and tries < 2 + self._settings.retries:
             tries += 1
             self._answer(_repeated(asked, tries))
-        return any(self._answers(asked))
+        return any(self._answers(asked)) and self._deep_passes(asked)
 
     def _search(self) -> Members:
         needed: Members = frozenset()
@@ -240,14 +238,20 @@ class Search:
     def _verified(self) -> bool:
         """Ask for the set that was found again and again; where it fails, the permissive side must fail about as often."""
         self._rounds += 1
-        deep, runs = self._settings.deep, self._settings.repeats * self._rounds
-        passes = self._passes_of(self._best, runs, deep=deep)
-        if passes == runs:
+        few = self._settings.repeats * self._rounds
+        passes = self._passes_of(self._best, few)
+        if passes == few:
             return True
-        control = self._passes_of(self._space.asked, runs, deep=deep)
-        return passes > 0 and passes + self._rounds >= control
+        control = self._passes_of(self._space.asked, few)
+        if passes + 1 >= control or passes * 2 < control:
+            return passes > 0 and passes + 1 >= control
+        # Too few runs to tell chance from a need: four times as many tell more.
+        many = few * 4
+        passes, control = (self._passes_of(one, many) for one in (self._best, self._space.asked))
+        return passes + math.sqrt(many) >= control
 
-    def _passes_of(self, members: Members, runs: int, *, deep: bool) -> int:
+    def _passes_of(self, members: Members, runs: int) -> int:
+        deep = self._settings.deep
         self._answer(_repeated(members, runs, deep=deep))
         return sum(self._answers(members, deep=deep)[:runs])
 

@@ -177,7 +177,7 @@ class _Diff:
         seconds = PROBE_SECONDS if self.request.oracle is None else COMMAND_SECONDS
         minutes = runs * seconds / settings.jobs / 60
         self.voice.say(
-            f"{varying} privileges vary; 4 runs when none is needed, about {runs} when "
+            f"{varying} privileges vary; {4 + 2 * settings.deep} runs when none is needed, about {runs} when "
             f"{min(SEVERAL_NEEDED, varying)} are: about {max(1, math.ceil(minutes))} min if a run takes {seconds} s"
         )
         for item, why in self.sides.untested.items():
@@ -202,7 +202,6 @@ class _Diff:
         reused = result is not None
         if result is None:
             result = self._asked.trials.run([trial])[0]
-            self._asked.trials.accepted.clear()
             self._asked.memory.add(key, result)
         self._asked.records.append(
             TrialRecord(

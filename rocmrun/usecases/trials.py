@@ -152,8 +152,6 @@ class Trials:
         except UNSTARTABLE as error:
             return TrialResult(verdict="unstartable", reason=error.message)
         result = judge_probe(proof.report, self.accepted.get(trial.deep))
-        if result.verdict != "fail":
-            self.accepted.setdefault(trial.deep, result.degraded)
         return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
 
     def _request(self, trial: Trial) -> dict[str, Any]:

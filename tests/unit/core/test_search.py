@@ -97,9 +97,24 @@ def test_failures_by_chance_do_not_add_elements(needed: set[str], seed: int) -> 
         lambda members: core <= members and noise.random() > 0.1, settings=Settings(retries=6)
     )
 
-    assert found.status in {"found", "never"}
     if found.status == "found":
         assert tuple(sorted(needed)) == found.minimal
+
+
+def test_a_job_that_fails_one_run_in_five_is_still_searched() -> None:
+    """Most searches end with exactly what is needed; the others say that they do not know."""
+    exact = 0
+    for seed in range(50):
+        noise = random.Random(seed)
+
+        def flaky(members: Members, noise: random.Random = noise) -> bool:
+            return frozenset("ck") <= members and noise.random() > 0.2
+
+        found = searched(flaky, settings=Settings(retries=4))
+        exact += found.minimal == ("c", "k")
+        assert found.status != "found" or found.minimal == ("c", "k")
+
+    assert exact >= 45
 
 
 @given(
