@@ -118,6 +118,15 @@ def test_the_model_is_measured(accepted: Accepted) -> None:
     assert accepted.check("model", "load")["evidence"]["weights_only"] is True
 
 
+def test_full_has_more_sizes_of_each_collective(accepted: Accepted) -> None:
+    """Two real processes over gloo; the other levels have fewer, see test_probe_together.py."""
+    for name in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"):
+        check = accepted.check("collectives", name)
+        assert (check["status"], check["evidence"]["world"]) == ("pass", 2)
+        sizes = [row["bytes"] for row in check["evidence"]["sizes"]]
+        assert sizes == [4096, 64 << 10, 1 << 20, 16 << 20]
+
+
 def test_a_file_runs_once_a_device_and_its_last_number_counts(accepted: Accepted) -> None:
     """It saw no secret, and wrote where its profile lets it."""
     check = accepted.check("own", "serves")
