@@ -101,6 +101,7 @@ def _header(view: PlanView) -> list[tuple[str, str]]:
         ("engine", engine_line(view.engine, view.host) if view.engine else "none was asked"),
         ("isolation", plan.isolation),
         ("probe", f"{plan.probe.level}, {plan.probe.accelerator}, {plan.probe.runtime}"),
+        *([("checks", _own_checks(plan))] if plan.probe.checks else []),
         *([("probe in", f"{named(plan.probe.image)}: {WHOSE}")] if plan.probe.image else []),
         *([("support", support_line(view.support))] if view.support else []),
         ("plan", plan.hash[:16]),
@@ -149,3 +150,11 @@ def _grant_table(plan: Plan) -> Table:
             printable(grant.what), f"{printable(grant.reason)} [{printable(grant.asked_by)}]"
         )
     return table
+
+
+def _own_checks(plan: Plan) -> str:
+    """Return the profile's own checks with the level from which each runs; one that writes says so."""
+    return ", ".join(
+        f"{check.name} (from {check.level}{', writes to mounts' if check.writable_mounts else ''})"
+        for check in plan.probe.checks
+    )
