@@ -67,6 +67,17 @@ def without_rtc(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("runtime"), "libamdhip64.so.7", RUNTIME)
 
 
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of Python packages with a torch that brings its own libraries, under their plain names."""
+    folder = tmp_path_factory.mktemp("wheel")
+    (folder / "torch" / "lib").mkdir(parents=True)
+    (folder / "torch" / "__init__.py").write_text("raise ImportError('nobody imports it')\n")
+    build(folder / "torch" / "lib", "libamdhip64.so", RUNTIME)
+    build(folder / "torch" / "lib", "libhiprtc.so", RTC)
+    return folder
+
+
 def gpus(count: int) -> list[dict[str, Any]]:
     return [
         {
@@ -85,6 +96,7 @@ def probe(
     """Probe *count* planned GPUs by HIP alone, where there are *devices*."""
     environment = {
         "LD_LIBRARY_PATH": str(folder),
+        "PYTHONPATH": str(folder),
         "STUB_HIP_FAULTS": f",{faults},",
         "STUB_HIP_DEVICES": str(count if devices is None else devices),
     }
@@ -136,10 +148,13 @@ def test_a_fault_is_its_devices_result(rocm6: Path) -> None:
     assert "Memory access fault by GPU node-1" in last_words
 
 
-def test_a_device_named_by_its_architecture_has_one_all_the_same(rocm6: Path) -> None:
-    """Distributions without AMD's table of names do that. Two indices that reach one GPU are found."""
-    report = probe(rocm6, "nameless@0,memory@0,twin@1", count=2)
+def test_the_libraries_of_a_wheel_are_found_without_importing_it(wheel: Path) -> None:
+    """A device named by its architecture has one; free memory that cannot be is told; twins are found."""
+    report = probe(wheel, "nameless@0,memory@0,twin@1", count=2)
 
+    runtime = of_hip(report, None)[0]
+    assert runtime.evidence["library"] == str(wheel / "torch/lib/libamdhip64.so")
+    assert of_hip(report, 0)[-1].name == "kernel_matmul_fp32"
     assert (of_hip(report, 0)[1].status, of_hip(report, 0)[1].reason) == (
         "degraded", "hipMemGetInfo tells 34359738368 free bytes of 17179869184",
     )  # fmt: skip
@@ -225,10 +240,11 @@ class TestBesideTorch:
         assert report.reason.endswith("; HIP itself fails, without torch as well")
 
     def test_a_torch_whose_hip_nobody_else_finds_is_none_the_worse(self, tmp_path: Path) -> None:
-        report = self.probe(tmp_path, {}, level="standard")
+        report = self.probe(tmp_path, {"fault": "import_error"}, level="quick")
 
         assert [(c.name, c.status) for c in of_hip(report, None)] == [("runtime", "skipped")]
         assert failed(report) == []
+        assert "; HIP" not in report.reason
 
     def test_an_old_torch_is_identified_by_the_hip_that_it_has_loaded(self, rocm6: Path) -> None:
         """It tells neither address nor uuid; the library is in its process already."""
