@@ -58,6 +58,25 @@ def test_the_proof_was_made_without_rights(workspace: Workspace, gpu_tables: str
     assert root["evidence"]["read_only"] is True
 
 
+def test_nothing_else_of_the_host_is_reached(workspace: Workspace, gpu_tables: str) -> None:
+    """The GPUs' nodes open because they are granted; mounts and limits are those of the plan."""
+    record = probed(
+        workspace, workspace.profile(IMAGE, gpu_tables + ALL, accelerator="cuda"), "quick"
+    )
+
+    isolation = [check for check in record["probe"]["checks"] if check["group"] == "isolation"]
+    assert {
+        check["name"]: check["reason"] for check in isolation if check["status"] != "pass"
+    } == {}
+    assert len(isolation) == 13
+    (nodes,) = checks(record, "other_gpu_nodes")
+    assert nodes["evidence"]["reached"] == []
+    assert any(str(text).endswith("granted rw") for text in nodes["evidence"].values())
+    for name in ("mounts", "limits"):
+        assert [check["status"] for check in checks(record, name)] == ["pass"]
+    assert sum(check["seconds"] for check in isolation) < 0.3
+
+
 def test_one_node_is_one_gpu(workspace: Workspace, gpu_tables: str, gpu_count: int) -> None:
     """A GPU whose node is not passed is not there, without any variable that hides it."""
     if gpu_count < 2:
