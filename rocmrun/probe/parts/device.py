@@ -15,6 +15,7 @@ from rocmrun.probe.parts.memory import (
     check_cpu_fallback,
     check_memory_pattern,
     check_peak_memory,
+    fitting_rows,
 )
 from rocmrun.probe.parts.offers import offered
 from rocmrun.probe.parts.products import FORMATS, QUICK_FORMATS, Operands, check_matmul
@@ -32,6 +33,8 @@ def stage_device(job: dict[str, Any], reporter: Reporter, state: dict[str, Any])
         return
     peaks = peaks_of_device(job, check.evidence.get("claims") or [])
     make_exact(torch)
+    if on_gpu:
+        job = {**job, "size": fitting_rows(torch, job["size"])}
     with reporter.check("device", "allocate") as check:
         check_allocate(check, torch, device, 4 * job["size"] ** 2)
     if job["level"] != "quick":

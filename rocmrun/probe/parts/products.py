@@ -39,6 +39,7 @@ FP8_TYPES = {
     "gfx1200": "float8_e4m3fn",
     "gfx1201": "float8_e4m3fn",
 }
+FP8_ROWS = 16  # torch's _scaled_mm takes multiples of it
 FP8_CAPABILITY = (8, 9)  # of NVIDIA's: Ada, Hopper and later
 PRODUCT_SOURCE = (
     f"4*sqrt(K)*u*(|A||B|) + eps*|C|: {SUM_SOURCE}, plus the rounding of the stored result"
@@ -144,6 +145,9 @@ def product_of(check: Check, operands: Operands, name: str, accelerator: str) ->
         return lambda: torch.matmul(left, right)
     narrow = fp8_type(check, torch, accelerator)
     if narrow is None or lacks(check, torch, "_scaled_mm", narrow):
+        return None
+    if operands.size % FP8_ROWS:
+        check.skip(f"torch multiplies fp8 in multiples of {FP8_ROWS} rows only")
         return None
     operands.prepare(FORMATS[name][0])
     left = operands.left.to(getattr(torch, narrow))

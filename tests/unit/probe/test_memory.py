@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rocmrun.probe.parts.checks import Check, Reporter
-from rocmrun.probe.parts.memory import CHUNK_BYTES, chunks_of, sweep_bytes
+from rocmrun.probe.parts.memory import CHUNK_BYTES, chunks_of, fitting_rows, sweep_bytes
 
 GIB = 1 << 30
 
@@ -87,3 +87,18 @@ def test_another_error_of_an_allocation_is_an_error() -> None:
     torch: Any = SimpleNamespace(empty=empty, int64="int64")
     with pytest.raises(RuntimeError, match="launch failure"):
         chunks_of(a_check(), torch, "cuda:0", CHUNK_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("free", "rows", "fits"),
+    [
+        (100 * GIB, 8192, 8192),
+        (4 * GIB, 8192, 4096),
+        (GIB // 2, 8192, 2048),
+        (0, 8192, 1024),
+        (0, 8, 8),
+    ],
+)
+def test_products_are_no_larger_than_the_free_memory(free: int, rows: int, fits: int) -> None:
+    """An APU may have half a GiB of its own."""
+    assert fitting_rows(a_torch(free), rows) == fits
