@@ -2401,7 +2401,19 @@ LEFT_FREE = GIB
 APU_BYTES = 2 * GIB  # what an APU calls its own is the host's memory
 CPU_BYTES = 16 << 20  # host memory is not what is proved: this only shows that the sweep works
 SWEEP_SECONDS = {"standard": 30, "full": 180}
+UNCOUNTED = ("PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_NO_HIP_MEMORY_CACHING")
+# Matrices of 8 bytes an element that products in all formats need room for, with a margin.
+MATRICES = 12
+LEAST_ROWS = 1024
 STREAM_BYTES = {"cpu": 16 << 20, "gpu": 256 << 20}
+
+
+def fitting_rows(torch: Any, rows: int) -> int:
+    """Return *rows*, halved until products of that size fit into the memory that is free."""
+    free = int(torch.cuda.mem_get_info()[0])
+    while rows > LEAST_ROWS and MATRICES * 8 * rows**2 > free:
+        rows //= 2
+    return rows
 
 
 def check_allocate(check: Check, torch: Any, device: str, size: int) -> None:
@@ -2568,6 +2580,8 @@ def check_bandwidth(check: Check, torch: Any, device: str, level: str, peaks: An
     if lacks(check, torch, "empty", "add"):
         return
     size = STREAM_BYTES["cpu" if device == "cpu" else "gpu"]
+    if device != "cpu":  # three of them, and room for others
+        size = min(size, int(torch.cuda.mem_get_info()[0]) // 8 // WORD_BYTES * WORD_BYTES)
     first, second, third = (
         torch.full((size // 4,), value, dtype=torch.float32, device=device)
         for value in (1.0, 2.0, 0.0)
@@ -2595,8 +2609,11 @@ def check_peak_memory(check: Check, torch: Any, *, on_gpu: bool) -> None:
 
 def check_cpu_fallback(check: Check, torch: Any, size: int) -> None:
     """Fail where the device never held the matrices that it is said to have multiplied."""
-    if offered(torch, "cuda.max_memory_allocated") is None:
-        check.skip("this torch has no cuda.max_memory_allocated")
+    if lacks(check, torch, "cuda.max_memory_allocated"):
+        return
+    uncounted = [name for name in UNCOUNTED if os.environ.get(name)]
+    if uncounted:
+        check.skip(f"with {uncounted[0]} torch does not count its memory")
         return
     held, needed = torch.cuda.max_memory_allocated(), 3 * 4 * size**2
     check.evidence.update(device_bytes=held, needed_bytes=needed)
@@ -2629,6 +2646,7 @@ FP8_TYPES = {
     "gfx1200": "float8_e4m3fn",
     "gfx1201": "float8_e4m3fn",
 }
+FP8_ROWS = 16  # torch's _scaled_mm takes multiples of it
 FP8_CAPABILITY = (8, 9)  # of NVIDIA's: Ada, Hopper and later
 PRODUCT_SOURCE = (
     f"4*sqrt(K)*u*(|A||B|) + eps*|C|: {SUM_SOURCE}, plus the rounding of the stored result"
@@ -2735,6 +2753,9 @@ def product_of(check: Check, operands: Operands, name: str, accelerator: str) ->
     narrow = fp8_type(check, torch, accelerator)
     if narrow is None or lacks(check, torch, "_scaled_mm", narrow):
         return None
+    if operands.size % FP8_ROWS:
+        check.skip(f"torch multiplies fp8 in multiples of {FP8_ROWS} rows only")
+        return None
     operands.prepare(FORMATS[name][0])
     left = operands.left.to(getattr(torch, narrow))
     right = operands.right.to(getattr(torch, narrow)).t().contiguous().t()
@@ -2809,6 +2830,8 @@ def stage_device(job: dict[str, Any], reporter: Reporter, state: dict[str, Any])
         return
     peaks = peaks_of_device(job, check.evidence.get("claims") or [])
     make_exact(torch)
+    if on_gpu:
+        job = {**job, "size": fitting_rows(torch, job["size"])}
     with reporter.check("device", "allocate") as check:
         check_allocate(check, torch, device, 4 * job["size"] ** 2)
     if job["level"] != "quick":
@@ -6503,6 +6526,7 @@ def which_is_broken(*, works: bool, reached: bool, hip: str | None) -> str:
 
 # --- own_stage: The checks of a profile's own, each in a process of its own after everything else has let go of the GPUs ---
 
+NO_TIME = "no time was left for it: the whole probe has timeout_seconds"
 REPORT_SECONDS = 5.0  # what a check's child may take to say how the check ended
 
 
@@ -6531,7 +6555,8 @@ def run_own_checks(
             if bad:
                 skip(events, own, device, f"device {', '.join(bad)} failed on its own")
             elif left <= 0:
-                skip(events, own, device, "no time is left: see timeout_seconds")
+                # Not skipped: work must not start because the check that it waits for came too late.
+                events.fail("own", own["name"], NO_TIME, device=device)
             else:
                 environment = dict(os.environ)
                 if isinstance(device, int):
