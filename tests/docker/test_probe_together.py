@@ -135,7 +135,8 @@ def test_ranks_that_go_wrong_are_named(
         "skipped",
     ]
     assert seen["reduce_scatter"]["reason"] == "rank 0: 1 of 8192 sums are wrong on rank 0"
-    assert [rank["wrong"] for rank in seen["reduce_scatter"]["evidence"]["ranks"]] == [2, 0]  # one in each size
+    wrong = [rank["wrong"] for rank in seen["reduce_scatter"]["evidence"]["ranks"]]
+    assert wrong == [2, 0]  # one in each of two sizes
     assert seen["broadcast"]["reason"] == (
         "rank 1: the process was killed by SIGKILL (in broadcast)"
     )
