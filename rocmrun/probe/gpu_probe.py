@@ -50,7 +50,7 @@ import time
 import traceback
 import warnings
 from array import array
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from operator import mul
@@ -5639,6 +5639,7 @@ def copied(torch: Any, values: Any, source: int, target: int) -> tuple[float, in
 # --- tools_run: ROCm's own tools as child processes: a time limit, bounded output, and no word of theirs decides ---
 
 TOOL_SECONDS = 60.0
+END_SECONDS = 2.0  # for a tool that was killed, or that has closed its output
 MOST_OUTPUT = 8 << 20  # bytes; 64 partitions make some megabytes of JSON
 MOST_REASON = 400
 READ_SIZE = 65536
@@ -5691,6 +5692,18 @@ def find_tool(name: str) -> str | None:
     return shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/opt/rocm/bin")
 
 
+class ToolBudget:
+    """The time that all tools have together, so that one that hangs leaves the others theirs."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    @property
+    def seconds(self) -> float:
+        """What the next tool may take."""
+        return max(1.0, min(TOOL_SECONDS, self._end - time.monotonic()))
+
+
 def run_tool(command: Sequence[str], seconds: float = TOOL_SECONDS) -> ToolRun:
     """Run a tool to its end, its time limit or its output limit, whatever comes first."""
     run = ToolRun([os.path.basename(command[0]), *command[1:]])  # noqa: PTH119
@@ -5707,32 +5720,42 @@ def run_tool(command: Sequence[str], seconds: float = TOOL_SECONDS) -> ToolRun:
     except OSError as error:
         run.ended = f"it cannot be started: {error.strerror}"
         return run
-    with process, selectors.DefaultSelector() as selector:
+    read_output(run, process, begin + seconds)
+    # Never waited for without a limit: a tool can be stuck in the driver, where no signal ends it.
+    for may_be_killed in (True, False):
+        if run.ended:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(END_SECONDS)
+            break
+        if may_be_killed:
+            run.ended = run.ended or "it closed its output and did not end"
+    run.code = process.returncode
+    run.seconds = time.monotonic() - begin
+    return run
+
+
+def read_output(run: ToolRun, process: subprocess.Popen[bytes], end: float) -> None:
+    """Keep what a tool prints until it closes its output or passes a limit."""
+    limit = end - time.monotonic()
+    with selectors.DefaultSelector() as selector:
         for name, stream in (("out", process.stdout), ("err", process.stderr)):
             assert stream is not None
             selector.register(stream, selectors.EVENT_READ, name)
         while selector.get_map() and not run.ended:
-            left = seconds - (time.monotonic() - begin)
+            left = end - time.monotonic()
             if left <= 0:
-                run.ended = f"it did not end within {seconds:g} s"
+                run.ended = f"it did not end within {limit:.3g} s"
             for key, _ in selector.select(max(0.0, min(left, 0.5))):
                 data = os.read(key.fd, READ_SIZE)
                 if data:
                     run.add(key.data, data)
                 else:
                     selector.unregister(key.fileobj)
-        if run.ended:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(2.0)
-        if process.poll() is None:  # its pipes are shut, and it is still there
-            run.ended = run.ended or "it closed its output and did not end"
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-    run.code = process.returncode
-    run.seconds = time.monotonic() - begin
-    return run
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
 
 
 def plain(text: str) -> str:
@@ -5799,11 +5822,10 @@ OTHER_ORDER = (
 )
 
 
-def check_amdsmi(check: Check, planned: list[dict[str, Any]]) -> None:
+def check_amdsmi(check: Check, planned: list[dict[str, Any]], budget: ToolBudget) -> None:
     """Initialise amdsmi as the workload's user and compare its list with the plan's GPUs, HIP's order."""
-    run = run_tool(
-        [sys.executable, *(["-s"] if sys.flags.no_user_site else []), "-c", AMDSMI_PROGRAM]
-    )
+    python = [sys.executable, *(["-s"] if sys.flags.no_user_site else [])]
+    run = run_tool([*python, "-c", AMDSMI_PROGRAM], budget.seconds)
     seen = last_object(run.out)
     check.evidence.update(seconds=round(run.seconds, 3), sources=list(SOURCES))
     if seen is None:
@@ -5873,6 +5895,9 @@ def last_object(text: str) -> dict[str, Any] | None:
 
 # --- tools_links: xGMI: the links that the host has between the plan's GPUs, against those seen from inside ---
 
+KEPT_LINKS = 128  # in the evidence: 64 partitions have 4000
+
+
 def check_xgmi(
     check: Check,
     planned: list[dict[str, Any]],
@@ -5893,7 +5918,7 @@ def check_xgmi(
     found = {gpu["index"]: node_of(gpu, nodes) for gpu in planned}
     names = {gpu["index"]: gpu.get("pci_address") or f"GPU {gpu['index']}" for gpu in planned}
     problems, links = compared_links(wanted, found, names)
-    check.evidence["links"] = links
+    check.evidence.update(links=links[:KEPT_LINKS], link_count=len(links))
     problems += uneven_links(links) + smi_problems(check, planned, gpus)
     if problems:
         check.degrade("; ".join(problems))
@@ -6317,33 +6342,35 @@ AMD_SMI_COMMANDS = (
     ("xgmi", "--json"),
 )
 KEPT_TEXT = 2000
+SPARE_SECONDS = 20.0  # of the stage, for what is no tool
 
 
 def stage_tools(job: dict[str, Any], reporter: Reporter, _state: dict[str, Any]) -> None:
     """Ask rocminfo, rocm-smi, amd-smi and amdsmi, each in a process of its own."""
     planned = list(job["expect"].get("gpus") or [])
+    budget = ToolBudget(job["timeout"] - SPARE_SECONDS)
     with reporter.check("tools", "rocminfo") as check:
-        check_rocminfo(check, planned)
+        check_rocminfo(check, planned, budget)
     with reporter.check("tools", "rocm_smi") as check:
-        check_rocm_smi(check, planned)
+        check_rocm_smi(check, planned, budget)
     gpus: list[dict[str, Any]] = []
     with reporter.check("tools", "amd_smi") as check:
-        gpus = check_amd_smi(check, planned)
+        gpus = check_amd_smi(check, planned, budget)
     with reporter.check("tools", "ras") as check:
         check_ras(check, planned, gpus)
     with reporter.check("tools", "amdsmi") as check:
-        check_amdsmi(check, planned)
+        check_amdsmi(check, planned, budget)
     with reporter.check("tools", "xgmi") as check:
         check_xgmi(check, planned, gpus)
 
 
-def check_rocminfo(check: Check, planned: list[dict[str, Any]]) -> None:
+def check_rocminfo(check: Check, planned: list[dict[str, Any]], budget: ToolBudget) -> None:
     """Compare the agents with the plan's GPUs: rocminfo opens what HIP opens."""
     path = find_tool("rocminfo")
     if path is None:
         check.skip("this image has no rocminfo")
         return
-    run = run_tool([path])
+    run = run_tool([path], budget.seconds)
     agents = parse_rocminfo(run.out)
     gpus = [agent for agent in agents if agent["device_type"] == "GPU"]
     check.evidence.update(run.evidence(), agents=len(agents), gpus=gpus)
@@ -6365,13 +6392,13 @@ def check_rocminfo(check: Check, planned: list[dict[str, Any]]) -> None:
         check.degrade("; ".join(problems))
 
 
-def check_rocm_smi(check: Check, planned: list[dict[str, Any]]) -> None:
+def check_rocm_smi(check: Check, planned: list[dict[str, Any]], budget: ToolBudget) -> None:
     """Record what rocm-smi tells of each card; it reads sysfs and may list GPUs that are not passed."""
     path = find_tool("rocm-smi")
     if path is None:
         check.skip("this image has no rocm-smi")
         return
-    run = run_tool([path, "-a", "--json"])
+    run = run_tool([path, "-a", "--json"], budget.seconds)
     cards = parse_rocm_smi(run.out)
     check.evidence.update(run.evidence(), cards=cards, planned=len(planned) or None)
     if run.ended or not cards:
@@ -6383,7 +6410,9 @@ def check_rocm_smi(check: Check, planned: list[dict[str, Any]]) -> None:
         )
 
 
-def check_amd_smi(check: Check, planned: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def check_amd_smi(
+    check: Check, planned: list[dict[str, Any]], budget: ToolBudget
+) -> list[dict[str, Any]]:
     """Record what amd-smi tells of each GPU and return it, in its order."""
     path = find_tool("amd-smi")
     if path is None:
@@ -6392,16 +6421,21 @@ def check_amd_smi(check: Check, planned: list[dict[str, Any]]) -> list[dict[str,
     outputs: list[str] = []
     failed: dict[str, str] = {}
     for command in AMD_SMI_COMMANDS:
-        run = run_tool([path, *command])
+        run = run_tool([path, *command], budget.seconds)
         if run.ended or run.code or not merged_rows([run.out]):
             failed[command[0]] = run.reason
             check.evidence.setdefault("output", run.out[:KEPT_TEXT])
-            if not outputs:
+            if run.ended or not outputs:
                 break
         outputs.append(run.out)
     rows = merged_rows(outputs)
     gpus = [amd_smi_gpu(rows[number]) for number in sorted(rows)]
-    check.evidence.update(gpus=gpus, not_answered=failed, planned=len(planned) or None)
+    check.evidence.update(not_answered=failed, planned=len(planned) or None)
+    # 64 partitions have 4000 links: their kinds are counted, and those of the plan judged by `xgmi`.
+    check.evidence["gpus"] = [
+        {**gpu, "links": dict(Counter(str(link.get("link_type")) for link in gpu["links"]))}
+        for gpu in gpus
+    ]
     if not gpus:
         # Its command line looks for the names of groups, not for access (ROCm/amdsmi issue 125).
         reason = next(iter(failed.values()), "it listed none")

@@ -9,6 +9,7 @@ from typing import Any, Callable
 from rocmrun.probe.parts.events import Events, made_check
 from rocmrun.probe.parts.processes import Child, device_environment
 
+NO_TIME = "no time was left for it: the whole probe has timeout_seconds"
 REPORT_SECONDS = 5.0  # what a check's child may take to say how the check ended
 
 
@@ -37,7 +38,8 @@ def run_own_checks(
             if bad:
                 skip(events, own, device, f"device {', '.join(bad)} failed on its own")
             elif left <= 0:
-                skip(events, own, device, "no time is left: see timeout_seconds")
+                # Not skipped: work must not start because the check that it waits for came too late.
+                events.fail("own", own["name"], NO_TIME, device=device)
             else:
                 environment = dict(os.environ)
                 if isinstance(device, int):

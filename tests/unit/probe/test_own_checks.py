@@ -5,12 +5,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.probe.parts.events import Events
 from rocmrun.probe.parts.own_settings import complete_own_checks
+from rocmrun.probe.parts.own_stage import run_own_checks
 from tests.unit.probe.runs import SCRIPT, clean_environment, run_probe
 
 ON_CPU: dict[str, Any] = {"accelerator": "cpu", "level": "quick"}
@@ -35,7 +37,7 @@ CHECKS: dict[str, dict[str, Any]] = {
     "absent": {"command": ["no-such-program"]},
     "floods": {"command": ["cat", "/dev/zero"]},
     "long_line": {"source": "print('x' * 3_000_000 + '{\"tps\": 1}')", "metrics": {"tps": {}}},
-    "hangs": {"source": LEAVES_ONE + "import time\ntime.sleep(300)", "timeout": 2},
+    "hangs": {"source": LEAVES_ONE + "import time\ntime.sleep(300)", "timeout": 1},
     "leaves": {"source": LEAVES_ONE},
     "has_a_file": {"source": "import inspect\ndef f(): pass\nprint(inspect.getsource(f))", "expect_output": "^def f"},
     "reads_nothing": {"source": "import sys\nassert sys.stdin.read() == ''"},
@@ -72,7 +74,7 @@ def own(report: ProbeReport, name: str, device: int | str | None = None) -> Prob
         ("absent", "cannot start no-such-program: No such file or directory"),
         ("floods", "it printed more than 64 MiB"),
         ("long_line", "it printed no metric tps: a JSON object in a line of its standard output"),
-        ("hangs", "not finished after 2 s"),
+        ("hangs", "not finished after 1 s"),
         ("leaves", ""),
         ("has_a_file", ""),
         ("reads_nothing", ""),
@@ -226,3 +228,38 @@ def test_without_a_device_nothing_is_tried() -> None:
     assert (own(report, "ours").status, own(report, "ours").reason) == (
         "skipped", "no device was found"
     )  # fmt: skip
+
+
+def test_a_check_that_came_too_late_has_failed() -> None:
+    """Work must not start because there was no time for the check that it waits for."""
+    checks, _ = complete_own_checks(
+        [{"name": "late", "command": ["true"], "level": "quick"}], "quick"
+    )
+    events = Failed()
+
+    run_own_checks(
+        {"checks": checks, "accelerator": "cpu"},
+        events,
+        never,
+        never,
+        {"cpu": True},
+        time.monotonic(),
+    )
+
+    assert [told[1:3] for told in events.told] == [
+        ("late", "no time was left for it: the whole probe has timeout_seconds")
+    ]
+
+
+class Failed(Events):
+    """Events that only remember what failed: real ones would take this process's stdout."""
+
+    def __init__(self) -> None:
+        self.told = []
+
+    def fail(self, group: str, name: str, reason: str, **fields: Any) -> None:
+        self.told.append((group, name, reason, fields))
+
+
+def never(*_arguments: Any) -> NoReturn:
+    raise AssertionError
