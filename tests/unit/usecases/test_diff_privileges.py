@@ -1,0 +1,377 @@
+"""diff-privileges with an engine in memory whose job needs what the test says."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rocmrun.core.oracle import CommandOracle
+from rocmrun.core.privilege_forms import compose_form, kubernetes_form, profile_form
+from rocmrun.core.privilege_report import Found
+from rocmrun.core.profile_parse import parse_profile
+from rocmrun.core.run import Created
+from rocmrun.core.search import Settings
+from rocmrun.core.toml import load_toml
+from rocmrun.errors import EngineFailed, InputError, OracleBlind, OracleFails, UsageError
+from rocmrun.usecases.diff_privileges import (
+    DiffRequest,
+    check_request,
+    diff_privileges,
+    expected_runs,
+)
+from rocmrun.usecases.privilege_statics import stale, static_difference
+from rocmrun.usecases.privilege_trials import Budget
+from tests.builders import IMAGE, IMAGE_ID
+from tests.fakes import FakeEngine, Script
+from tests.hosts import FakeGpu
+from tests.unit.usecases.stage import CPU_JOB, GPU_JOB, PULLED, REF, Stage
+
+Config = Mapping[str, Any]
+Needs = Callable[[Config], bool]
+WIDE = "".join(
+    f'[[privileges]]\ngrant = "{grant}"\nreason = "copied"\n'
+    for grant in ("rootfs:rw", "seccomp:unconfined", "nnp:off", "cap:SYS_PTRACE", "user:root")
+)
+ORACLE = CommandOracle()
+
+
+class Job(FakeEngine):
+    """An engine in which the job ends with 0 where *needs* holds of its container, and says why not."""
+
+    def __init__(
+        self, needs: Needs, *, refuses: Needs = lambda _: False, blind: bool = False, **options: Any
+    ) -> None:
+        super().__init__(**{"images": {PULLED: IMAGE, IMAGE_ID: IMAGE, REF: IMAGE}, **options})
+        self.needs, self.refuses, self.blind = needs, refuses, blind
+
+    def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
+        config = {**request["HostConfig"], "User": request["User"]}
+        if self.refuses(config):
+            msg = "cannot create the container: unknown capability"
+            raise EngineFailed(msg)
+        runs = self.blind or "canary" not in str(request.get("Entrypoint"))
+        works = runs and self.needs(config)
+        said = [] if works else [(2, b"open: Read-only file system\n")]
+        self.scripts["trial"] = Script(frames=said, exit_code=0 if works else 1)
+        return super().create(request, name, platform)
+
+
+def writable(config: Config) -> bool:
+    return not config["ReadonlyRootfs"]
+
+
+def anything(_config: Config) -> bool:
+    return True
+
+
+def diff(stage: Stage, engine: FakeEngine, **changes: Any) -> Found:
+    values: dict[str, Any] = {
+        "ask": stage.ask(),
+        "oracle": ORACLE,
+        "lock_directory": stage.path / "locks",
+        "settings": Settings(retries=1, repeats=2),
+    }
+    return diff_privileges(
+        DiffRequest(**(values | changes)), connect=stage.connect(engine), voice=stage.heard.voice
+    )
+
+
+def test_the_one_privilege_that_is_needed_is_found(stage: Stage) -> None:
+    """With its evidence, its errno and who refused; the rest is removable; nothing is left in the engine."""
+    stage.profile(CPU_JOB + WIDE)
+    engine = Job(writable)
+
+    found = diff(stage, engine)
+
+    certificate = found.certificate
+    assert certificate.minimal == ("rootfs:rw",)
+    assert certificate.one_minimal
+    kept, *others = certificate.verdicts
+    assert (
+        kept.privilege, kept.verdict, kept.error, kept.cause,
+    ) == ("rootfs:rw", "required", "EROFS", "read-only root")  # fmt: skip
+    assert kept.evidence == "open: Read-only file system (EROFS)"
+    assert {"removable"} == {verdict.verdict for verdict in others}
+    assert len(others) == 4
+    assert engine.kept == []
+
+
+def test_runs_carry_labels_of_their_own(stage: Stage) -> None:
+    """clean finds them, and nobody takes them for a workload."""
+    stage.profile(CPU_JOB + WIDE)
+    engine = Job(writable)
+
+    diff(stage, engine)
+
+    labels = [container.labels for container in engine.removed]
+    assert {"trial"} == {label["io.rocmrun.role"] for label in labels}
+    assert all(label["io.rocmrun.controller"] for label in labels)
+    assert {""} == {label["io.rocmrun.detached"] for label in labels}
+
+
+def test_the_estimate_comes_before_the_first_run(stage: Stage) -> None:
+    """How many runs, and how long that may take."""
+    stage.profile(CPU_JOB + WIDE)
+
+    diff(stage, Job(writable))
+
+    first = stage.heard.said[0]
+    assert "5 privileges vary; 4 runs when none is needed" in first
+    assert " min if a run takes 5 s" in first
+
+
+def test_a_job_that_needs_nothing_takes_four_runs(stage: Stage) -> None:
+    """The canary, the permissive side twice, the minimal side once."""
+    stage.profile(CPU_JOB + WIDE)
+
+    found = diff(stage, Job(anything))
+
+    assert [run.purpose for run in found.certificate.runs] == ["canary", "gate", "gate", "gate"]
+    assert not found.certificate.needs_more
+
+
+def test_an_alternative_is_told_with_what_it_stands_in_for(stage: Stage) -> None:
+    """Unconfined is removable, since the rule does what is needed of it."""
+    stage.profile(CPU_JOB + WIDE)
+
+    def may_bind_memory(config: Config) -> bool:
+        options = config["SecurityOpt"]
+        return "SYS_NICE" in config["CapAdd"] or "seccomp=unconfined" in options
+
+    found = diff(stage, Job(may_bind_memory))
+
+    kept = found.certificate.verdicts[0]
+    assert (kept.privilege, kept.instead_of) == ("seccomp:+mempolicy", ("seccomp:unconfined",))
+    wide = next(v for v in found.certificate.verdicts if v.privilege == "seccomp:unconfined")
+    assert wide.evidence.startswith("seccomp:+mempolicy does what the job needs of it")
+
+
+def test_what_the_engine_refuses_is_untested(stage: Stage) -> None:
+    """A capability that it does not know says nothing of the job."""
+    stage.profile(CPU_JOB + WIDE)
+    engine = Job(writable, refuses=lambda config: "SYS_PTRACE" in config["CapAdd"])
+
+    found = diff(stage, engine)
+
+    assert found.certificate.minimal == ("rootfs:rw",)
+    untested = found.certificate.verdicts[-1]
+    assert (untested.privilege, untested.verdict) == ("cap:SYS_PTRACE", "untested")
+    assert "unknown capability" in untested.evidence
+
+
+def test_what_policy_refuses_is_untested(stage: Stage) -> None:
+    """SYS_ADMIN with root is in no plan, so in no experiment."""
+    stage.profile(CPU_JOB + WIDE + '[[privileges]]\ngrant = "cap:SYS_ADMIN"\nreason = "copied"\n')
+    engine = Job(writable)
+
+    found = diff(stage, engine)
+
+    untested = found.certificate.verdicts[-1]
+    assert (untested.privilege, untested.verdict) == ("cap:SYS_ADMIN", "untested")
+    assert "together with root" in untested.evidence
+    assert not any("SYS_ADMIN" in c.request["HostConfig"]["CapAdd"] and c.request["User"] == "0:0" for c in engine.removed)  # fmt: skip
+
+
+def test_an_oracle_that_sees_nothing_is_refused(stage: Stage) -> None:
+    """Whatever happens is fine with it, a missing program too."""
+    stage.profile(CPU_JOB + WIDE)
+
+    with pytest.raises(OracleBlind):
+        diff(stage, Job(anything, blind=True))
+
+
+def test_on_a_gpu_the_canary_is_kfd(stage: Stage) -> None:
+    """A job that passes without it does not use the GPU, or nobody looks."""
+    stage.host(FakeGpu())
+    stage.profile(GPU_JOB + WIDE)
+
+    def opens_kfd(config: Config) -> bool:
+        return any(device["PathInContainer"] == "/dev/kfd" for device in config["Devices"])
+
+    found = diff(stage, Job(opens_kfd))
+
+    assert (
+        found.certificate.runs[0].purpose,
+        found.certificate.runs[0].result.verdict,
+    ) == ("canary", "fail")
+    with pytest.raises(OracleBlind, match="without /dev/kfd"):
+        diff(stage, Job(anything))
+
+
+def test_a_job_that_never_passes_lacks_no_privilege(stage: Stage) -> None:
+    """What it said is the diagnosis."""
+    stage.profile(CPU_JOB + WIDE)
+
+    with pytest.raises(OracleFails) as caught:
+        diff(stage, Job(lambda _: False))
+
+    assert "open: Read-only file system" in caught.value.details
+
+
+def test_amds_line_is_compared_for_a_profile_that_asks_for_nothing(stage: Stage) -> None:
+    """21 privileges on a host without GPUs; none is needed."""
+    found = diff(stage, Job(anything), recipe="amd")
+
+    assert len(found.certificate.verdicts) == 21
+    exposure = found.certificate.exposure
+    assert exposure["permissive"]["total"] > 6
+    assert exposure["minimal"]["total"] < 2
+
+
+def test_a_minimal_profile_keeps_what_it_has(stage: Stage) -> None:
+    """Root on both sides: the rule is no way there, the capability is, and root itself is not searched."""
+    stage.profile(CPU_JOB + WIDE)
+    root = CPU_JOB + '[[privileges]]\ngrant = "user:root"\nreason = "r"\n'
+    (stage.path / "profiles/root.toml").write_text(root)
+
+    def may_bind_memory(config: Config) -> bool:
+        return "SYS_NICE" in config["CapAdd"] or "seccomp=unconfined" in config["SecurityOpt"]
+
+    found = diff(stage, Job(may_bind_memory), minimal=stage.ask(profile="root"))
+
+    assert found.certificate.minimal == ("cap:SYS_NICE",)
+    assert found.certificate.base == ("user:root",)
+    assert found.plan.user == "0:0"
+
+
+def test_a_search_goes_on_where_it_stopped(stage: Stage) -> None:
+    """What a budget cut short is not run again."""
+    stage.profile(CPU_JOB + WIDE)
+
+    short = diff(stage, Job(writable), budget=Budget(runs=5))
+    whole = diff(stage, Job(writable), resume=True)
+
+    assert short.certificate.stopped
+    assert not short.certificate.one_minimal
+    assert whole.certificate.minimal == ("rootfs:rw",)
+    assert sum(run.reused for run in whole.certificate.runs) == 6
+    afresh = diff(stage, Job(writable))
+    assert sum(run.reused for run in afresh.certificate.runs) == 0
+
+
+def test_parallel_runs_find_the_same(stage: Stage) -> None:
+    """Four at a time."""
+    stage.profile(CPU_JOB + WIDE)
+
+    found = diff(stage, Job(writable), settings=Settings(jobs=4, retries=1, repeats=2))
+
+    assert found.certificate.minimal == ("rootfs:rw",)
+
+
+def test_the_probe_is_the_job_where_there_is_no_command(stage: Stage) -> None:
+    """Searched at quick and verified at the level asked for."""
+    stage.profile(CPU_JOB + WIDE)
+    engine = Job(anything)
+
+    class Probed(Job):
+        def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
+            created = super().create(request, name, platform)
+            small = request["HostConfig"]["Memory"] < 1 << 26
+            script = Script(exit_code=137) if small else self.scripts["probe"]
+            self.containers_by_id[created.container_id].script = script
+            return created
+
+    found = diff(stage, Probed(anything), oracle=None, level="standard")
+
+    assert not found.certificate.needs_more
+    assert {False, True} == {run.deep for run in found.certificate.runs}
+    assert found.certificate.oracle == {"probe": "standard"}
+    assert engine.kept == []
+
+
+def test_the_minimal_profile_is_a_profile(stage: Stage) -> None:
+    """It reads back, asks for what was found and for nothing else, and says why."""
+    stage.profile(CPU_JOB + WIDE)
+
+    found = diff(stage, Job(writable))
+    text = profile_form(found.profile, found.certificate)
+
+    profile = parse_profile(load_toml(text))
+    assert [entry.grant for entry in profile.privileges] == ["rootfs:rw"]
+    assert "# required: open: Read-only file system (EROFS)" in text
+    assert profile.image.ref == REF
+
+
+def test_the_other_forms_say_the_same_rights(stage: Stage) -> None:
+    """A Pod and a compose service with a writable root, no capability and no new privileges."""
+    stage.profile(CPU_JOB + WIDE)
+
+    plan = diff(stage, Job(writable)).plan
+
+    pod, service = kubernetes_form(plan), compose_form(plan)
+    assert "readOnlyRootFilesystem: false" in pod
+    assert "allowPrivilegeEscalation: false" in pod
+    assert 'type: "RuntimeDefault"' in pod
+    assert "read_only: true" not in service
+    assert '- "no-new-privileges:true"' in service
+
+
+def test_a_certificate_is_stale_when_what_it_holds_for_has_changed(stage: Stage) -> None:
+    """The engine's version, and the profile; unchanged it is fresh."""
+    stage.profile(CPU_JOB + WIDE)
+    engine = Job(writable)
+    text = diff(stage, engine).certificate.model_dump_json()
+    newer = Job(writable, facts=replace(engine.facts(), version="28.0.0"))
+
+    assert stale(text, "c.json", stage.ask(), None, engine) == ()
+    assert stale(text, "c.json", stage.ask(), None, newer) == (
+        "engine version: was '20.10.24', is '28.0.0'",
+    )
+    stage.profile(CPU_JOB)
+    assert "profile hash" in stale(text, "c.json", stage.ask(), None, engine)[0]
+    with pytest.raises(InputError, match="no certificate"):
+        stale("{}", "c.json", stage.ask(), None, engine)
+    with pytest.raises(InputError, match="the baseline"):
+        stale(text, "c.json", stage.ask(), stage.ask(profile="other"), engine)
+
+
+def test_two_sides_are_compared_without_a_run(stage: Stage) -> None:
+    """What the profile has and its baseline has not."""
+    stage.profile(CPU_JOB + WIDE)
+    engine = Job(writable)
+
+    difference = static_difference(stage.ask(), None, None, engine)
+
+    only, _ = difference.only
+    assert {"rootfs:rw", "seccomp:unconfined", "nnp:off", "cap:SYS_PTRACE", "user:root"} == {
+        grant.what for grant in only
+    }
+    assert difference.exposures[0].total > difference.exposures[1].total
+    assert not [call for call in engine.calls if call.startswith("start")]
+
+
+def test_a_budget_is_runs_or_time() -> None:
+    """Nothing else."""
+    assert Budget(runs=40) == Budget.parse("40")
+    assert Budget(seconds=900) == Budget.parse("15m")
+    assert Budget(seconds=7200) == Budget.parse("2h")
+    with pytest.raises(UsageError):
+        Budget.parse("soon")
+
+
+def test_more_privileges_are_expected_to_take_more_runs() -> None:
+    """The estimate grows slowly."""
+    runs = [expected_runs(varying, Settings()) for varying in (0, 1, 5, 20, 40)]
+
+    assert sorted(runs) == runs
+    assert runs[-1] < 40
+
+
+def test_a_recipe_and_a_minimal_profile_contradict_each_other(stage: Stage) -> None:
+    """The recipe is compared with the baseline."""
+    with pytest.raises(UsageError):
+        check_request(DiffRequest(ask=stage.ask(), minimal=stage.ask(), recipe="amd"))
+
+
+def test_the_certificate_holds_every_run(stage: Stage) -> None:
+    """With the digest of its request; equal containers have equal digests."""
+    stage.profile(CPU_JOB + WIDE)
+
+    runs = json.loads(diff(stage, Job(writable)).certificate.model_dump_json())["runs"]
+
+    by_items: dict[tuple[str, ...], set[str]] = {}
+    for run in runs[1:]:
+        by_items.setdefault(tuple(run["items"]), set()).add(run["request"])
+    assert all(len(requests) == 1 for requests in by_items.values())
