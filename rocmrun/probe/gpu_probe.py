@@ -5720,25 +5720,24 @@ def run_tool(command: Sequence[str], seconds: float = TOOL_SECONDS) -> ToolRun:
     except OSError as error:
         run.ended = f"it cannot be started: {error.strerror}"
         return run
-    read_output(run, process, begin + seconds)
+    read_output(run, process, seconds)
     # Never waited for without a limit: a tool can be stuck in the driver, where no signal ends it.
-    for may_be_killed in (True, False):
+    for _ in range(2):
         if run.ended:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(END_SECONDS)
             break
-        if may_be_killed:
-            run.ended = run.ended or "it closed its output and did not end"
+        run.ended = run.ended or "it closed its output and did not end"
     run.code = process.returncode
     run.seconds = time.monotonic() - begin
     return run
 
 
-def read_output(run: ToolRun, process: subprocess.Popen[bytes], end: float) -> None:
+def read_output(run: ToolRun, process: subprocess.Popen[bytes], seconds: float) -> None:
     """Keep what a tool prints until it closes its output or passes a limit."""
-    limit = end - time.monotonic()
+    end = time.monotonic() + seconds
     with selectors.DefaultSelector() as selector:
         for name, stream in (("out", process.stdout), ("err", process.stderr)):
             assert stream is not None
@@ -5746,7 +5745,7 @@ def read_output(run: ToolRun, process: subprocess.Popen[bytes], end: float) -> N
         while selector.get_map() and not run.ended:
             left = end - time.monotonic()
             if left <= 0:
-                run.ended = f"it did not end within {limit:.3g} s"
+                run.ended = f"it did not end within {seconds:.3g} s"
             for key, _ in selector.select(max(0.0, min(left, 0.5))):
                 data = os.read(key.fd, READ_SIZE)
                 if data:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from rocmrun.probe.parts.checks import Check, Reporter
@@ -9,7 +10,7 @@ from rocmrun.probe.parts.tools_amdsmi import check_amdsmi
 from rocmrun.probe.parts.tools_links import check_xgmi
 from rocmrun.probe.parts.tools_ras import check_ras
 from rocmrun.probe.parts.tools_rocminfo import parse_rocminfo
-from rocmrun.probe.parts.tools_run import find_tool, run_tool
+from rocmrun.probe.parts.tools_run import ToolBudget, find_tool, run_tool
 from rocmrun.probe.parts.tools_smi import amd_smi_gpu, merged_rows, parse_rocm_smi
 
 HARMLESS = "it is no proof that compute fails"
@@ -23,33 +24,35 @@ AMD_SMI_COMMANDS = (
     ("xgmi", "--json"),
 )
 KEPT_TEXT = 2000
+SPARE_SECONDS = 20.0  # of the stage, for what is no tool
 
 
 def stage_tools(job: dict[str, Any], reporter: Reporter, _state: dict[str, Any]) -> None:
     """Ask rocminfo, rocm-smi, amd-smi and amdsmi, each in a process of its own."""
     planned = list(job["expect"].get("gpus") or [])
+    budget = ToolBudget(job["timeout"] - SPARE_SECONDS)
     with reporter.check("tools", "rocminfo") as check:
-        check_rocminfo(check, planned)
+        check_rocminfo(check, planned, budget)
     with reporter.check("tools", "rocm_smi") as check:
-        check_rocm_smi(check, planned)
+        check_rocm_smi(check, planned, budget)
     gpus: list[dict[str, Any]] = []
     with reporter.check("tools", "amd_smi") as check:
-        gpus = check_amd_smi(check, planned)
+        gpus = check_amd_smi(check, planned, budget)
     with reporter.check("tools", "ras") as check:
         check_ras(check, planned, gpus)
     with reporter.check("tools", "amdsmi") as check:
-        check_amdsmi(check, planned)
+        check_amdsmi(check, planned, budget)
     with reporter.check("tools", "xgmi") as check:
         check_xgmi(check, planned, gpus)
 
 
-def check_rocminfo(check: Check, planned: list[dict[str, Any]]) -> None:
+def check_rocminfo(check: Check, planned: list[dict[str, Any]], budget: ToolBudget) -> None:
     """Compare the agents with the plan's GPUs: rocminfo opens what HIP opens."""
     path = find_tool("rocminfo")
     if path is None:
         check.skip("this image has no rocminfo")
         return
-    run = run_tool([path])
+    run = run_tool([path], budget.seconds)
     agents = parse_rocminfo(run.out)
     gpus = [agent for agent in agents if agent["device_type"] == "GPU"]
     check.evidence.update(run.evidence(), agents=len(agents), gpus=gpus)
@@ -71,13 +74,13 @@ def check_rocminfo(check: Check, planned: list[dict[str, Any]]) -> None:
         check.degrade("; ".join(problems))
 
 
-def check_rocm_smi(check: Check, planned: list[dict[str, Any]]) -> None:
+def check_rocm_smi(check: Check, planned: list[dict[str, Any]], budget: ToolBudget) -> None:
     """Record what rocm-smi tells of each card; it reads sysfs and may list GPUs that are not passed."""
     path = find_tool("rocm-smi")
     if path is None:
         check.skip("this image has no rocm-smi")
         return
-    run = run_tool([path, "-a", "--json"])
+    run = run_tool([path, "-a", "--json"], budget.seconds)
     cards = parse_rocm_smi(run.out)
     check.evidence.update(run.evidence(), cards=cards, planned=len(planned) or None)
     if run.ended or not cards:
@@ -89,7 +92,9 @@ def check_rocm_smi(check: Check, planned: list[dict[str, Any]]) -> None:
         )
 
 
-def check_amd_smi(check: Check, planned: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def check_amd_smi(
+    check: Check, planned: list[dict[str, Any]], budget: ToolBudget
+) -> list[dict[str, Any]]:
     """Record what amd-smi tells of each GPU and return it, in its order."""
     path = find_tool("amd-smi")
     if path is None:
@@ -98,16 +103,21 @@ def check_amd_smi(check: Check, planned: list[dict[str, Any]]) -> list[dict[str,
     outputs: list[str] = []
     failed: dict[str, str] = {}
     for command in AMD_SMI_COMMANDS:
-        run = run_tool([path, *command])
+        run = run_tool([path, *command], budget.seconds)
         if run.ended or run.code or not merged_rows([run.out]):
             failed[command[0]] = run.reason
             check.evidence.setdefault("output", run.out[:KEPT_TEXT])
-            if not outputs:
+            if run.ended or not outputs:
                 break
         outputs.append(run.out)
     rows = merged_rows(outputs)
     gpus = [amd_smi_gpu(rows[number]) for number in sorted(rows)]
-    check.evidence.update(gpus=gpus, not_answered=failed, planned=len(planned) or None)
+    check.evidence.update(not_answered=failed, planned=len(planned) or None)
+    # 64 partitions have 4000 links: their kinds are counted, and those of the plan judged by `xgmi`.
+    check.evidence["gpus"] = [
+        {**gpu, "links": dict(Counter(str(link.get("link_type")) for link in gpu["links"]))}
+        for gpu in gpus
+    ]
     if not gpus:
         # Its command line looks for the names of groups, not for access (ROCm/amdsmi issue 125).
         reason = next(iter(failed.values()), "it listed none")

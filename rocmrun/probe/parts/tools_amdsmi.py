@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from rocmrun.probe.parts.checks import Check
-from rocmrun.probe.parts.tools_run import run_tool
+from rocmrun.probe.parts.tools_run import ToolBudget, run_tool
 
 # Runs in a process of its own: the module loads a library that can abort, or wait for a GPU.
 AMDSMI_PROGRAM = r"""
@@ -60,11 +60,10 @@ OTHER_ORDER = (
 )
 
 
-def check_amdsmi(check: Check, planned: list[dict[str, Any]]) -> None:
+def check_amdsmi(check: Check, planned: list[dict[str, Any]], budget: ToolBudget) -> None:
     """Initialise amdsmi as the workload's user and compare its list with the plan's GPUs, HIP's order."""
-    run = run_tool(
-        [sys.executable, *(["-s"] if sys.flags.no_user_site else []), "-c", AMDSMI_PROGRAM]
-    )
+    python = [sys.executable, *(["-s"] if sys.flags.no_user_site else [])]
+    run = run_tool([*python, "-c", AMDSMI_PROGRAM], budget.seconds)
     seen = last_object(run.out)
     check.evidence.update(seconds=round(run.seconds, 3), sources=list(SOURCES))
     if seen is None:

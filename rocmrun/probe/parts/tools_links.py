@@ -7,6 +7,8 @@ from typing import Any
 from rocmrun.probe.parts.checks import Check
 from rocmrun.probe.parts.topology import KFD_NODES, XGMI_LINK, TopologyNode, topology_nodes
 
+KEPT_LINKS = 128  # in the evidence: 64 partitions have 4000
+
 
 def check_xgmi(
     check: Check,
@@ -28,7 +30,7 @@ def check_xgmi(
     found = {gpu["index"]: node_of(gpu, nodes) for gpu in planned}
     names = {gpu["index"]: gpu.get("pci_address") or f"GPU {gpu['index']}" for gpu in planned}
     problems, links = compared_links(wanted, found, names)
-    check.evidence["links"] = links
+    check.evidence.update(links=links[:KEPT_LINKS], link_count=len(links))
     problems += uneven_links(links) + smi_problems(check, planned, gpus)
     if problems:
         check.degrade("; ".join(problems))

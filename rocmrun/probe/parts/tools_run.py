@@ -14,6 +14,7 @@ from typing import Sequence
 from rocmrun.probe.parts.machine import signal_name
 
 TOOL_SECONDS = 60.0
+END_SECONDS = 2.0  # for a tool that was killed, or that has closed its output
 MOST_OUTPUT = 8 << 20  # bytes; 64 partitions make some megabytes of JSON
 MOST_REASON = 400
 READ_SIZE = 65536
@@ -66,6 +67,18 @@ def find_tool(name: str) -> str | None:
     return shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/opt/rocm/bin")
 
 
+class ToolBudget:
+    """The time that all tools have together, so that one that hangs leaves the others theirs."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    @property
+    def seconds(self) -> float:
+        """What the next tool may take."""
+        return max(1.0, min(TOOL_SECONDS, self._end - time.monotonic()))
+
+
 def run_tool(command: Sequence[str], seconds: float = TOOL_SECONDS) -> ToolRun:
     """Run a tool to its end, its time limit or its output limit, whatever comes first."""
     run = ToolRun([os.path.basename(command[0]), *command[1:]])  # noqa: PTH119
@@ -82,32 +95,41 @@ def run_tool(command: Sequence[str], seconds: float = TOOL_SECONDS) -> ToolRun:
     except OSError as error:
         run.ended = f"it cannot be started: {error.strerror}"
         return run
-    with process, selectors.DefaultSelector() as selector:
+    read_output(run, process, seconds)
+    # Never waited for without a limit: a tool can be stuck in the driver, where no signal ends it.
+    for _ in range(2):
+        if run.ended:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(END_SECONDS)
+            break
+        run.ended = run.ended or "it closed its output and did not end"
+    run.code = process.returncode
+    run.seconds = time.monotonic() - begin
+    return run
+
+
+def read_output(run: ToolRun, process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Keep what a tool prints until it closes its output or passes a limit."""
+    end = time.monotonic() + seconds
+    with selectors.DefaultSelector() as selector:
         for name, stream in (("out", process.stdout), ("err", process.stderr)):
             assert stream is not None
             selector.register(stream, selectors.EVENT_READ, name)
         while selector.get_map() and not run.ended:
-            left = seconds - (time.monotonic() - begin)
+            left = end - time.monotonic()
             if left <= 0:
-                run.ended = f"it did not end within {seconds:g} s"
+                run.ended = f"it did not end within {seconds:.3g} s"
             for key, _ in selector.select(max(0.0, min(left, 0.5))):
                 data = os.read(key.fd, READ_SIZE)
                 if data:
                     run.add(key.data, data)
                 else:
                     selector.unregister(key.fileobj)
-        if run.ended:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(2.0)
-        if process.poll() is None:  # its pipes are shut, and it is still there
-            run.ended = run.ended or "it closed its output and did not end"
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-    run.code = process.returncode
-    run.seconds = time.monotonic() - begin
-    return run
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
 
 
 def plain(text: str) -> str:

@@ -12,7 +12,7 @@ from rocmrun.core.report import ProbeCheck
 from rocmrun.probe.parts.tools_amdsmi import judge_amdsmi, last_object
 from rocmrun.probe.parts.tools_ras import check_ras
 from rocmrun.probe.parts.tools_rocminfo import parse_rocminfo
-from rocmrun.probe.parts.tools_run import MOST_OUTPUT, plain, run_tool
+from rocmrun.probe.parts.tools_run import MOST_OUTPUT, TOOL_SECONDS, ToolBudget, plain, run_tool
 from rocmrun.probe.parts.tools_smi import (
     amd_smi_gpu,
     amd_smi_rows,
@@ -225,6 +225,20 @@ def test_a_tool_is_ended_at_its_limits() -> None:
     assert loud.ended == f"it printed more than {MOST_OUTPUT >> 20} MiB"
     assert deaf.ended.startswith("it cannot be started")
     assert slow.seconds < 30
+
+
+def test_a_tool_that_only_closes_its_output_is_ended_too() -> None:
+    program = "import os, time; os.close(1); os.close(2); time.sleep(60)"
+    run = run_tool([sys.executable, "-c", program], seconds=30)
+
+    assert (run.ended, run.code) == ("it closed its output and did not end", -9)
+
+
+def test_tools_share_the_time_of_their_stage() -> None:
+    """Each gets what is left, and a little when nothing is: the stage itself must not run out."""
+    assert 9 < ToolBudget(10).seconds <= 10
+    assert ToolBudget(1000).seconds == TOOL_SECONDS
+    assert ToolBudget(-5).seconds == 1
 
 
 @pytest.mark.parametrize(
