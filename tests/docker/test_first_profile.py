@@ -4,6 +4,7 @@ import contextlib
 import http.server
 import json
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from tests.docker.inside import GID, UID
 from tests.docker.terminals import terminal
+from tests.docker.waiting import ended, read_until, started
 from tests.workspace import Workspace, left_behind
 
 TOKEN = "hf_verysecret4711"
@@ -250,6 +252,50 @@ def test_a_published_line_becomes_a_profile_that_runs(
     for what in ("--network host", "--ipc host", "--cap-add SYS_PTRACE", "--group-add video"):
         assert f"left out {what}" in made.stderr
     assert holding(workspace.path, TOKEN) == []
+
+
+SOCKET_SERVER = """
+import os, socket
+server = socket.socket(socket.AF_UNIX)
+server.bind("/socket/vllm.sock")
+server.listen()
+print("listening", sorted(os.listdir("/sys/class/net")), flush=True)
+client, _ = server.accept()
+client.sendall(open("/model/weights", "rb").read())
+client.close()
+"""
+
+
+def test_a_server_without_a_network_answers_on_a_socket(
+    workspace: Workspace, python_image: str
+) -> None:
+    """What vllm-serve-isolated promises, with a stand-in for vLLM: it sees loopback alone, and is reached all the same."""
+    (workspace.path / "model").mkdir(mode=0o755)
+    (workspace.path / "model" / "weights").write_text("answer")
+    place = workspace.path / "s"
+    place.mkdir()
+    os.chown(place, UID, GID)
+    name = workspace.write(
+        'extends = "vllm-serve-isolated"\naccelerator = "cpu"\n'
+        f'[image]\nref = "{python_image}"\n[gpus]\nselect = ["none"]\n'
+        f'[container]\nentrypoint = []\ncommand = ["python3", "-c", {json.dumps(SOCKET_SERVER)}]\n',
+        name="isolated",
+    )
+    workspace.rocmrun("lock", name, check=True)
+
+    launch = ("launch", name, "--no-probe", "--set", "model_dir=model", "--set", "socket_dir=s")
+    with started(workspace.rocmrun, *launch) as process:
+        said = read_until(process.stdout, b"\n")
+        # The path of a test's folder is longer than a socket's may be.
+        folder = os.open(place, os.O_PATH)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(f"/proc/self/fd/{folder}/vllm.sock")
+            answer = client.recv(100)
+        os.close(folder)
+        assert ended(process)[0] == 0
+
+    assert said == b"listening ['lo']\n"
+    assert answer == b"answer"
 
 
 def test_a_volume_of_root_is_refused_where_it_is_to_be_written(
