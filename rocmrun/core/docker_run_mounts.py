@@ -103,7 +103,11 @@ def _kind(source: str) -> str:
 
 
 def _mount(text: str) -> RunMount:
-    (words,) = csv.reader([text])
+    try:
+        (words,) = csv.reader([text])
+    except csv.Error:
+        # Docker would refuse it; what it meant shows better without its quotes.
+        words = text.replace('"', "").split(",")
     values = {name.strip(): value for name, _, value in (word.partition("=") for word in words)}
     source = values.get("source") or values.get("src") or ""
     target = values.get("target") or values.get("dst") or values.get("destination") or ""

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from rocmrun.core.docker_run_notes import LeftOutOption
 from rocmrun.core.docker_run_profile import ImportedRun
+from rocmrun.core.text import printable
 from rocmrun.core.toml import dump_toml, load_toml
 from rocmrun.errors import UsageError
 
@@ -155,8 +156,8 @@ def _header(name: str) -> str:
 
 
 def _list(sentences: Iterable[str]) -> list[str]:
-    """Return each sentence as a comment on a line of its own: control characters end no comment early."""
-    return [f"# - {' '.join(sentence.split())}" for sentence in sentences]
+    """Return each sentence as a comment on a line of its own; a control character has no place in TOML."""
+    return [f"# - {' '.join(printable(sentence).split())}" for sentence in sentences]
 
 
 def _value(text: str) -> str:

@@ -1,15 +1,20 @@
 """A published docker run line on the baseline: what is kept, what changes its form, and what is left out and why."""
 
 import re
+import tomllib
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from rocmrun.core.docker_run_parser import parse_docker_run
 from rocmrun.core.docker_run_profile import ImportedRun, profile_from_run
+from rocmrun.core.new_profile import imported_text
 from rocmrun.core.profile_parameters import filled_in
 from rocmrun.core.profile_parse import find_mistakes
+from rocmrun.errors import RocmrunError
 from tests.builders import granted, host, plan
 from tests.unit.core.recipes import RECIPES, Recipe
 from tests.unit.core.test_docker_run_parser import collected
@@ -234,3 +239,44 @@ def test_a_moving_tag_is_said() -> None:
     """The lock pins what it names on the day of the lock."""
     assert any("moves" in said for said in imported("", image="x/y:latest").changed)
     assert not any("moves" in said for said in imported("", image="x/y:v1.2.3").changed)
+
+
+@given(
+    recipe=st.sampled_from(RECIPES),
+    place=st.floats(0, 1),
+    cut=st.integers(0, 8),
+    put=st.sampled_from(
+        [
+            "",
+            "'",
+            '"',
+            "\\",
+            "$(",
+            "${",
+            "<",
+            ">",
+            "|",
+            "\n",
+            "#",
+            "\0",
+            "\x1b",
+            "--mount ",
+            "-v ",
+            "-p ",
+        ]
+    ),
+)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_a_damaged_line_is_a_profile_or_one_error(
+    recipe: Recipe, place: float, cut: int, put: str
+) -> None:
+    """Whatever somebody pasted; what is written is TOML, and comments hold what they should."""
+    at = int(place * len(recipe.text))
+    text = recipe.text[:at] + put + recipe.text[at + cut :]
+    try:
+        found = profile_from_run(parse_docker_run(text), directory="/srv/here")
+    except RocmrunError:
+        return
+
+    values = tomllib.loads(imported_text("x", found, {}))
+    assert values["extends"] == "base"
