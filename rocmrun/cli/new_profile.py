@@ -23,7 +23,10 @@ _LINE = "--from-docker-run"
 @click.argument("name")
 @click.option("--from", "parent", metavar="PROFILE", help="Build on this profile, as vllm-serve.")
 @click.option(
-    _LINE, "line", metavar="LINE", help="Take a published docker run line, in single quotes."
+    _LINE,
+    "line",
+    metavar="LINE",
+    help="Take a published docker run line, in single quotes; - reads it from stdin.",
 )
 @click.option("--model", metavar="DIR", help="The directory with the model's weights.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The port on this machine.")
@@ -65,6 +68,8 @@ def new_command(  # noqa: PLR0913  # one parameter an option
     from rocmrun.usecases.new_profile import NewProfileRequest, new_profile
 
     search = search_for(profile_dirs)
+    if line == "-":
+        line = sys.stdin.read()
     if parent and line:
         msg = f"--from and {_LINE} exclude each other"
         raise UsageError(msg, hint=f"{_LINE} builds on the profile base")

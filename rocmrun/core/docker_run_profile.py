@@ -98,31 +98,21 @@ def _image(run: DockerRun, notes: RunNotes) -> dict[str, str]:
 
 
 def _command(run: DockerRun, notes: RunNotes) -> list[str]:
-    """Return the command; what follows --api-key and its like becomes a parameter, not text in a file."""
+    """Return the command without --api-key and its like: what stands there everybody on the host can read."""
     words: list[str] = []
-    secret = ""
+    skipping = False
     for word in run.command:
         name, equals, _ = word.partition("=")
         is_secret = name.startswith("--") and names_secret(name.strip("-").replace("-", "_"))
-        if secret:
-            words.append(_secret_parameter(secret, notes))
-        elif is_secret and equals:
-            words.append(f"{name}={_secret_parameter(name, notes)}")
-        else:
+        if is_secret:
+            notes.leave(
+                plain(name),
+                "a secret in a command, which everybody on the host can read; if the program takes it from a variable: env_from, from a file: [[secrets]]",
+            )
+        elif not skipping:
             words.append(notes.text(word))
-        secret = name if is_secret and not equals else ""
+        skipping = is_secret and not equals
     return words
-
-
-def _secret_parameter(option: str, notes: RunNotes) -> str:
-    name = re.sub(r"[^a-z0-9]+", "_", option.strip("-").lower())
-    notes.parameters[name] = {
-        "help": f"the value of {option}, which was not written into this file"
-    }
-    notes.change(
-        f"{option} is a secret in a command, where everybody on the host can read it: its value is not written"
-    )
-    return f"${{{name}}}"
 
 
 def _network(run: DockerRun, notes: RunNotes, *, published: bool) -> bool:
