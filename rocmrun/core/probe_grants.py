@@ -14,6 +14,7 @@ def surroundings(plan: Plan) -> dict[str, Any]:
     # The probe has no cache: HOME is in memory instead.
     mounts, in_memory = storage(plan, "probe")
     return {
+        "user_name": environment.get("USER"),
         "home": home,
         "home_writable": any(tmpfs.target == home for tmpfs in in_memory),
         "visibility": {name: environment[name] for name in _visibility(environment)},

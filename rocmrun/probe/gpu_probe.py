@@ -3265,6 +3265,8 @@ def check_user(check: Check, expect: dict[str, Any]) -> None:
     check.evidence.update({name: os.environ.get(name) for name in ("USER", "LOGNAME")})
     check.require("the user id", os.getuid(), expect.get("uid"))
     check.require("the group id", os.getgid(), expect.get("gid"))
+    for name in ("USER", "LOGNAME"):
+        check.require(name, os.environ.get(name), expect.get("user_name"))
 
 
 def check_groups(check: Check, expect: dict[str, Any]) -> None:
@@ -3744,7 +3746,8 @@ def require_same(check: Check, seen: bytes, expected: bytes, what: str) -> None:
 # --- grants: What the plan grants, and how something that can be reached is judged ---
 
 NO_PLAN = "recorded, not judged: there is no plan to compare with"
-CAP_DAC_OVERRIDE, CAP_NET_RAW, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_MKNOD = 1, 13, 19, 21, 27
+CAP_NET_RAW, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_MKNOD = 13, 19, 21, 27  # linux/capability.h
+MOST_REACHED, MOST_NAMED = 40, 5
 
 
 class Grants:
@@ -3768,14 +3771,19 @@ class Grants:
 
     def judge(self, check: Check, reached: list[str], *, granted: bool = False) -> None:
         """Fail for what was reached, one sentence each, unless the plan grants it all."""
-        check.evidence.update(reached=reached[:40], granted=granted if self.known else None)
-        if not reached or granted:
+        check.evidence["reached"] = reached[:MOST_REACHED]
+        if not reached:
+            return
+        if self.known:
+            check.evidence["granted"] = granted
+        if granted:
             return
         if not self.known:
-            check.skip(f"{NO_PLAN} ({'; '.join(reached[:5])})")
+            check.skip(f"{NO_PLAN} ({'; '.join(reached[:MOST_NAMED])})")
             return
-        more = f" and {len(reached) - 5} more" if len(reached) > 5 else ""  # noqa: PLR2004
-        raise CheckFailed("; ".join(reached[:5]) + more + ": the plan does not grant it")
+        left = len(reached) - MOST_NAMED
+        more = f" and {left} more" if left > 0 else ""
+        raise CheckFailed("; ".join(reached[:MOST_NAMED]) + more + ": the plan does not grant it")
 
 
 # --- isolation_files: Writing the image, the kernel's settings, and reading what engines mask ---
@@ -3935,22 +3943,19 @@ def check_user_namespaces(check: Check, grants: Grants) -> None:
     result = in_child(lambda: libc.unshare(CLONE_NEWUSER))
     filtered = process_status().get("Seccomp") != "0"
     check.evidence.update(unshare=result, seccomp_filter=filtered)
-    made = result == "done"
     granted = grants.word("seccomp") == "unconfined" or grants.capability(CAP_SYS_ADMIN)
-    check.evidence.update(reached=made, granted=granted if grants.known else None)
-    if not made or granted:
-        return
-    if not grants.known:
-        check.skip(f"{NO_PLAN} (a user namespace can be made)")
-    elif filtered:
+    if result == "done" and filtered and grants.known and not granted:
+        check.evidence.update(reached=["a user namespace can be made"], granted=False)
         own = grants.word("seccomp") == "own"
         whose = "the profile's own seccomp filter" if own else "this engine's seccomp filter"
         check.degrade(
             f"a user namespace can be made: {whose} allows it; nothing outside is reached, "
             "and more of the kernel can be"
         )
-    else:
-        grants.judge(check, ["a user namespace can be made, with no seccomp filter"])
+        return
+    without = "" if filtered else ", with no seccomp filter"
+    reached = [f"a user namespace can be made{without}"] if result == "done" else []
+    grants.judge(check, reached, granted=granted)
 
 
 def check_ptrace(check: Check, grants: Grants) -> None:

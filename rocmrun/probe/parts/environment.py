@@ -107,6 +107,8 @@ def check_user(check: Check, expect: dict[str, Any]) -> None:
     check.evidence.update({name: os.environ.get(name) for name in ("USER", "LOGNAME")})
     check.require("the user id", os.getuid(), expect.get("uid"))
     check.require("the group id", os.getgid(), expect.get("gid"))
+    for name in ("USER", "LOGNAME"):
+        check.require(name, os.environ.get(name), expect.get("user_name"))
 
 
 def check_groups(check: Check, expect: dict[str, Any]) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 from rocmrun.probe.parts.checks import Check, CheckFailed
 
 NO_PLAN = "recorded, not judged: there is no plan to compare with"
-CAP_DAC_OVERRIDE, CAP_NET_RAW, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_MKNOD = 1, 13, 19, 21, 27
+CAP_NET_RAW, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_MKNOD = 13, 19, 21, 27  # linux/capability.h
+MOST_REACHED, MOST_NAMED = 40, 5
 
 
 class Grants:
@@ -31,11 +32,16 @@ class Grants:
 
     def judge(self, check: Check, reached: list[str], *, granted: bool = False) -> None:
         """Fail for what was reached, one sentence each, unless the plan grants it all."""
-        check.evidence.update(reached=reached[:40], granted=granted if self.known else None)
-        if not reached or granted:
+        check.evidence["reached"] = reached[:MOST_REACHED]
+        if not reached:
+            return
+        if self.known:
+            check.evidence["granted"] = granted
+        if granted:
             return
         if not self.known:
-            check.skip(f"{NO_PLAN} ({'; '.join(reached[:5])})")
+            check.skip(f"{NO_PLAN} ({'; '.join(reached[:MOST_NAMED])})")
             return
-        more = f" and {len(reached) - 5} more" if len(reached) > 5 else ""  # noqa: PLR2004
-        raise CheckFailed("; ".join(reached[:5]) + more + ": the plan does not grant it")
+        left = len(reached) - MOST_NAMED
+        more = f" and {left} more" if left > 0 else ""
+        raise CheckFailed("; ".join(reached[:MOST_NAMED]) + more + ": the plan does not grant it")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Callable
 
 from rocmrun.probe.parts.checks import Check
-from rocmrun.probe.parts.grants import CAP_NET_RAW, CAP_SYS_ADMIN, CAP_SYS_PTRACE, NO_PLAN, Grants
+from rocmrun.probe.parts.grants import CAP_NET_RAW, CAP_SYS_ADMIN, CAP_SYS_PTRACE, Grants
 from rocmrun.probe.parts.machine import errno_name, process_status
 
 CLONE_NEWUSER = 0x10000000
@@ -55,22 +55,19 @@ def check_user_namespaces(check: Check, grants: Grants) -> None:
     result = in_child(lambda: libc.unshare(CLONE_NEWUSER))
     filtered = process_status().get("Seccomp") != "0"
     check.evidence.update(unshare=result, seccomp_filter=filtered)
-    made = result == "done"
     granted = grants.word("seccomp") == "unconfined" or grants.capability(CAP_SYS_ADMIN)
-    check.evidence.update(reached=made, granted=granted if grants.known else None)
-    if not made or granted:
-        return
-    if not grants.known:
-        check.skip(f"{NO_PLAN} (a user namespace can be made)")
-    elif filtered:
+    if result == "done" and filtered and grants.known and not granted:
+        check.evidence.update(reached=["a user namespace can be made"], granted=False)
         own = grants.word("seccomp") == "own"
         whose = "the profile's own seccomp filter" if own else "this engine's seccomp filter"
         check.degrade(
             f"a user namespace can be made: {whose} allows it; nothing outside is reached, "
             "and more of the kernel can be"
         )
-    else:
-        grants.judge(check, ["a user namespace can be made, with no seccomp filter"])
+        return
+    without = "" if filtered else ", with no seccomp filter"
+    reached = [f"a user namespace can be made{without}"] if result == "done" else []
+    grants.judge(check, reached, granted=granted)
 
 
 def check_ptrace(check: Check, grants: Grants) -> None:

@@ -93,6 +93,7 @@ def test_every_variable_that_hides_devices_is_recorded(seen: ProbeReport) -> Non
         ({"cap_bnd": 0x123}, "capabilities", "not 0000000000000123 as planned"),
         ({"seccomp_mode": 1}, "seccomp", "not 1 as planned"),
         ({"shm_size_bytes": 1 << 60}, "shared_memory", f"not {1 << 60} as planned"),
+        ({"user_name": "rocmrun"}, "user", "not rocmrun as planned"),
         ({"home": "/elsewhere"}, "home", "not /elsewhere as planned"),
         ({"visibility": {"HIP_VISIBLE_DEVICES": "0"}}, "visibility", "not 0 as planned"),
         ({"ulimits": {"nofile": [1, 2]}}, "limits", "not [1, 2] as planned"),
