@@ -17,7 +17,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rocmrun.core.search import Members, Question, Search, Settings, Space
+from rocmrun.core.search import Search
+from rocmrun.core.search_space import Members, Question, Settings, Space
 
 Test = Callable[[Members], bool]
 SIZES = ((20, 2), (40, 1), (40, 3), (40, 6), (60, 3), (60, 10))

@@ -154,7 +154,7 @@ def _run(ask: "Ask", other: "Ask | None", options: dict[str, Any]) -> int:
     from rocmrun.console.diff_privileges import found_as_json, print_found
     from rocmrun.console.output import emit_json, out
     from rocmrun.console.voice import voice
-    from rocmrun.core.search import Settings
+    from rocmrun.core.search_space import Settings
     from rocmrun.usecases.diff_privileges import DiffRequest, check_request, diff_privileges
     from rocmrun.usecases.privilege_trials import Budget
 

@@ -13,7 +13,7 @@ from rocmrun.core.privilege_sides import ROOT, realised
 from rocmrun.core.privileges import narrower_than, privilege_of
 from rocmrun.core.profile import Profile
 from rocmrun.core.report import EngineSummary, HostSummary
-from rocmrun.core.search import Finding, Members, Space, failure_rate_excluded
+from rocmrun.core.search_space import Finding, Members, Space, failure_rate_excluded
 
 CERTIFICATE_VERSION = 1
 Need = Literal["required", "degraded", "removable", "untested"]

@@ -20,7 +20,7 @@ from rocmrun.core.privileges import (
 )
 from rocmrun.core.profile import Privilege, Profile
 from rocmrun.core.profile_values import Size
-from rocmrun.core.search import Space
+from rocmrun.core.search_space import Space
 from rocmrun.core.text import GIB
 
 ROOT = "user:root"

@@ -8,107 +8,25 @@ asks (`bench/search.py`), and the same answer.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from rocmrun.core.search_space import (
+    Ask,
+    Finding,
+    Members,
+    Purpose,
+    Question,
+    Settings,
+    Space,
+    Status,
+    Stopped,
+)
 
 BATCH_FROM = (
     3  # With three workers or more a batch of leave-one-out tests takes less time than halving.
 )
 MOST_SEARCHES = 3
-
-Members = frozenset[str]
-Purpose = Literal["gate", "search", "proof"]
-Status = Literal["found", "never", "blind", "unstable", "stopped"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """Whether a set passes.
-
-    Attributes:
-        attempt: Which try of the same question this is, from 0: an answer may be kept by set and attempt.
-        deep: Whether the thorough test is meant, which the answer is verified with.
-        purpose: Which part of the search asks first; no part of the question.
-    """
-
-    members: Members
-    attempt: int = 0
-    deep: bool = False
-    purpose: Purpose = field(default="search", compare=False)
-
-
-Ask = Callable[[Sequence[Question]], Sequence[bool]]
-
-
-class Stopped(Exception):
-    """Whoever is asked answers no more: the budget is spent."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """How much is asked.
-
-    Attributes:
-        jobs: How many questions may be asked at once.
-        retries: How often a failure that decides is asked again.
-        repeats: How often the set that was found must pass.
-        deep: Whether verifying asks more than searching does.
-    """
-
-    jobs: int = 1
-    retries: int = 2
-    repeats: int = 5
-    deep: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
-    """What is searched.
-
-    Attributes:
-        elements: In order of preference, the most welcome first.
-        asked: What the permissive side has; the other elements are alternatives to it.
-        groups: Element → group. Groups without a needed element are passed over at once.
-        pairs: (harm, cure): with the first present, the second can be needed where it is not without.
-    """
-
-    elements: tuple[str, ...]
-    asked: Members
-    groups: Mapping[str, str] = field(default_factory=dict)
-    pairs: frozenset[tuple[str, str]] = frozenset()
-
-    @classmethod
-    def of(cls, elements: Sequence[str]) -> "Space":
-        """Return a space without alternatives, groups or pairs."""
-        return cls(elements=tuple(elements), asked=frozenset(elements))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What was found.
-
-    Attributes:
-        status: "found"; "never": not even the permissive side passes; "unstable": answers contradict each
-            other; "stopped": the budget was spent.
-        minimal: The smallest set that is known to pass, in order of preference.
-        proven: Those of its elements without which it failed, each by itself.
-        passes, runs: How often the set passed when it was verified.
-        control_passes, control_runs: How often the permissive side passed.
-    """
-
-    status: Status
-    minimal: tuple[str, ...]
-    proven: tuple[str, ...] = ()
-    passes: int = 0
-    runs: int = 0
-    control_passes: int = 0
-    control_runs: int = 0
-
-    @property
-    def flaky(self) -> bool:
-        """Whether the permissive side itself failed at times."""
-        return 0 < self.control_passes < self.control_runs
 
 
 class Search:
@@ -116,7 +34,7 @@ class Search:
 
     def __init__(self, space: Space, ask: Ask, settings: Settings | None = None) -> None:
         self._space = space
-        self._order = _cures_first(space)
+        self._order = space.cures_first
         self._ask = ask
         self._settings = settings or Settings()
         self._known: dict[tuple[Members, bool], list[bool]] = {}
@@ -319,18 +237,3 @@ class Search:
 
 def _repeated(members: Members, times: int, *, deep: bool = False) -> list[Question]:
     return [Question(members=members, attempt=number, deep=deep) for number in range(times)]
-
-
-def _cures_first(space: Space) -> tuple[str, ...]:
-    """Return the elements so that a harm is dropped before its cures are."""
-    order = list(space.elements)
-    for harm, cure in sorted(space.pairs):
-        if harm in order and cure in order and order.index(harm) < order.index(cure):
-            order.remove(harm)
-            order.insert(order.index(cure) + 1, harm)
-    return tuple(order)
-
-
-def failure_rate_excluded(passes: int) -> float:
-    """Return the failure rate above which *passes* passes in a row are less likely than one in twenty."""
-    return 1.0 if passes <= 0 else 1 - 0.05 ** (1 / passes)

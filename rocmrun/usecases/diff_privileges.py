@@ -7,37 +7,38 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rocmrun.core.exposure import score_plan
+from rocmrun.core.loaded_profile import LoadedProfile, refuse_overrides
 from rocmrun.core.oracle import CommandOracle, TrialResult
-from rocmrun.core.plan import Plan
 from rocmrun.core.privilege_report import (
     Certificate,
     Evidence,
     Found,
-    TrialRecord,
     Verification,
     needed_items,
     verdicts,
 )
 from rocmrun.core.report import EngineSummary, HostSummary
-from rocmrun.core.search import Finding, Members, Question, Search, Settings, Space
-from rocmrun.core.text import MIB
+from rocmrun.core.search import Search
+from rocmrun.core.search_space import Finding, Question, Settings, Space
 from rocmrun.core.voice import Voice
-from rocmrun.errors import Interrupted, OracleBlind, OracleFails, UsageError
+from rocmrun.errors import Interrupted, OracleFails, PlanRefused, UsageError
 from rocmrun.system import gpu_locks, signals
+from rocmrun.system.caller import read_caller
 from rocmrun.system.sysfs import read_host
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.gpu_guard import gpus_reserved
 from rocmrun.usecases.mount_sources import check_unchanged
 from rocmrun.usecases.prepare import Ask, load
+from rocmrun.usecases.privilege_gate import check_sight, leave_out_what_cannot_start
 from rocmrun.usecases.privilege_sides import Sides, make_sides
 from rocmrun.usecases.privilege_trials import Budget, PrivilegeTrials
 from rocmrun.usecases.run_report import now
+from rocmrun.usecases.secrets import check_secrets
 from rocmrun.usecases.trial_memory import TrialMemory
-from rocmrun.usecases.trials import NO_PROGRAM, Trial, Trials
+from rocmrun.usecases.trials import Trial, Trials
 
 # Before a run has shown how long it takes: a container and a short command; a probe with one import of torch.
 COMMAND_SECONDS, PROBE_SECONDS = 5, 20
-CANARY_MEMORY = 32 * MIB
 SEVERAL_NEEDED = 3
 
 
@@ -78,6 +79,7 @@ def diff_privileges(request: DiffRequest, *, connect: Callable[[], Engine], voic
     with signals.as_exceptions():
         loaded = load(request.ask)
         minimal = load(request.minimal) if request.minimal else None
+        check_policy(request, loaded)
         engine = connect()
         sides = make_sides(
             request.ask,
@@ -88,6 +90,7 @@ def diff_privileges(request: DiffRequest, *, connect: Callable[[], Engine], voic
             prove=request.oracle is None,
             on_pull=voice.on_pull,
         )
+        _refuse_wider(loaded, sides)
         plan = sides.plan(())
         reserved = gpus_reserved(
             plan,
@@ -154,8 +157,8 @@ class _Diff:
         """Estimate, look for blindness, take out what cannot start, search, and write down what was found."""
         self._announce()
         try:
-            self._check_sight()
-            self._leave_out_what_cannot_start()
+            check_sight(self.sides, self._asked, self.voice)
+            leave_out_what_cannot_start(self.sides, self._asked.trials, self.voice)
             space = self.sides.space
             finding = Search(space, self._ask, self._settings).run()
         except Interrupted as error:
@@ -189,70 +192,6 @@ class _Diff:
     def _ask(self, questions: Sequence[Question]) -> list[bool]:
         check_unchanged(self.sides.prepared, self.engine)
         return self._asked(questions)
-
-    def _check_sight(self) -> None:
-        """Take away what the job cannot do without: an oracle that passes then sees nothing.
-
-        Raises:
-            OracleBlind: it passed.
-        """
-        trial, what = self._canary()
-        key = self._asked.trials.fingerprint(trial)
-        result = self._asked.memory.find(key, 0)
-        reused = result is not None
-        if result is None:
-            result = self._asked.trials.run([trial])[0]
-            self._asked.memory.add(key, result)
-        self._asked.records.append(
-            TrialRecord(
-                request=key,
-                items=self.sides.permissive,
-                purpose="canary",
-                reused=reused,
-                result=result,
-            )
-        )
-        self.voice.say(f"canary, {what}: {result.verdict} ({result.evidence or 'no reason'})")
-        if result.passed:
-            msg = f"the job passes {what}: what is asked of it cannot tell whether it works"
-            raise OracleBlind(
-                msg, hint="ask for more: --expect-output REGEX, --metric NAME=MIN, or the probe"
-            )
-
-    def _canary(self) -> tuple[Trial, str]:
-        plan = self.sides.plan(self.sides.permissive)
-        if plan.gpus:
-            return Trial(plan=_without_kfd(plan)), "without /dev/kfd"
-        if self.request.oracle is None:
-            small = plan.with_changes(memory_bytes=CANARY_MEMORY)
-            return Trial(plan=small), "with too little memory for torch"
-        return Trial(plan=plan, command=(NO_PROGRAM,)), "with a program that does not exist"
-
-    def _leave_out_what_cannot_start(self) -> None:
-        """Find the items with which the engine starts no container: they are untested, and never needed."""
-        refusal, sides = self._asked.trials.refusal, self.sides
-        while why := refusal(sides.plan(sides.permissive)):
-            culprits = self._culprits(lambda items: bool(refusal(sides.plan(items))))
-            if not culprits:
-                msg = f"the engine does not start the minimal side either: {why}"
-                raise OracleFails(msg)
-            sides.leave_out(culprits, f"the engine starts no container with it: {why}")
-            self.voice.warn(f"{', '.join(culprits)} untested: the engine refuses it ({why})")
-        space = sides.space
-        if refusal(sides.plan(space.elements)):
-            offered = [item for item in space.elements if item not in space.asked]
-            sides.no_offer |= {item for item in offered if refusal(sides.plan([item]))}
-
-    def _culprits(self, starts_not: Callable[[Members], bool]) -> tuple[str, ...]:
-        """Return a smallest set of the permissive side's items that the engine refuses together."""
-        space = self.sides.space
-        alone = replace(space, elements=tuple(e for e in space.elements if e in space.asked))
-
-        def ask(questions: Sequence[Question]) -> list[bool]:
-            return [starts_not(question.members) for question in questions]
-
-        found = Search(alone, ask, Settings(retries=0, repeats=1)).run()
-        return found.minimal
 
     def _never(self) -> OracleFails:
         """Say what is known of a job that fails with every privilege."""
@@ -318,15 +257,31 @@ def expected_runs(varying: int, settings: Settings) -> int:
     return 5 + searching + needed * (1 + settings.retries) + settings.repeats
 
 
-def _without_kfd(plan: Plan) -> Plan:
-    """Return *plan* without the node that every GPU needs, and without what CDI brings."""
-    return plan.with_changes(
-        devices=tuple(d for d in plan.devices if not d.cdi and d.path != "/dev/kfd")
-    )
-
-
 def check_request(request: DiffRequest) -> None:
     """Refuse options that contradict each other, before anything is looked at."""
     if request.recipe and request.minimal:
         msg = "--recipe names the permissive side; the minimal side is the baseline then"
         raise UsageError(msg, hint="leave out MINIMAL, or --recipe")
+    if request.ask.unlocked and read_caller().in_ci:
+        msg = "--unlocked is refused where CI is set: what runs there must be a reviewed digest"
+        raise PlanRefused(msg, hint="commit a lock: rocmrun lock")
+
+
+def check_policy(request: DiffRequest, loaded: LoadedProfile) -> None:
+    """Refuse what a profile that forbids overrides may not be run with, and a command whose secrets are not there."""
+    ask = request.ask
+    asked = {
+        f"--recipe {request.recipe}": request.recipe,
+        "--debug": ask.debug,
+        "--unlocked": ask.unlocked,
+        "--share": request.share,
+    }
+    refuse_overrides(loaded, [option for option, given in asked.items() if given])
+    if request.oracle is not None:
+        check_secrets(loaded.profile)
+
+
+def _refuse_wider(loaded: LoadedProfile, sides: Sides) -> None:
+    """A minimal side with rights that the profile has not is a change of it too."""
+    wider = sorted(set(sides.base) - set(sides.asked.items))
+    refuse_overrides(loaded, [f"{item}, which the minimal side has" for item in wider])

@@ -11,7 +11,7 @@ from rocmrun.core.planner import make_plan
 from rocmrun.core.privilege_sides import Asked, items_of, recipe_items, space_of, with_items
 from rocmrun.core.privileges import severity_of
 from rocmrun.core.profile import Profile
-from rocmrun.core.search import Space
+from rocmrun.core.search_space import Space
 from rocmrun.core.voice import OnPull
 from rocmrun.errors import PlanRefused, RocmrunError
 from rocmrun.system.cache_directories import make_cache_directory

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rocmrun.core.oracle import TrialResult
 from rocmrun.core.privilege_report import TrialRecord
-from rocmrun.core.search import Members, Question, Stopped
+from rocmrun.core.search_space import Members, Question, Stopped
 from rocmrun.errors import RocmrunError, UsageError
 from rocmrun.usecases.privilege_sides import Sides
 from rocmrun.usecases.trial_memory import TrialMemory

@@ -20,6 +20,7 @@ from rocmrun.system.caller import process_label, values_of
 from rocmrun.usecases.containers import CreatedContainer, check_command, check_groups, created
 from rocmrun.usecases.engine_protocol import Attachment, Engine
 from rocmrun.usecases.proving import prove
+from rocmrun.usecases.secrets import secret_files
 
 ROLE = "trial"
 STDOUT = 1
@@ -95,7 +96,7 @@ class Trials:
         """Return why the engine will not start a container of *plan*; "" when it does."""
         trial = Trial(plan=plan)
         try:
-            with self._created(trial) as container:
+            with self._secrets(plan) as files, self._created(trial, files) as container:
                 self.engine.start(container.container_id)
                 self.engine.kill(container.container_id, "SIGKILL")
         except UNSTARTABLE as error:
@@ -104,7 +105,8 @@ class Trials:
 
     def _begun(self, stack: contextlib.ExitStack, trial: Trial) -> "_Attempt | TrialResult":
         try:
-            container = stack.enter_context(self._created(trial))
+            files = stack.enter_context(self._secrets(trial.plan))
+            container = stack.enter_context(self._created(trial, files))
             if trial.command is None:
                 check_groups(self.engine, container, trial.plan)
                 check_command(self.engine, container, trial.plan)
@@ -120,13 +122,21 @@ class Trials:
             return TrialResult(verdict="unstartable", reason=error.message)
         return attempt
 
-    def _created(self, trial: Trial) -> contextlib.AbstractContextManager[CreatedContainer]:
+    def _secrets(self, plan: Plan) -> contextlib.AbstractContextManager[Mapping[str, str]]:
+        """Write the job's secrets for one run; probes get none."""
+        if self.oracle is None:
+            return contextlib.nullcontext({})
+        return secret_files(plan, f"{self.run_id}-{self._count}", keep=False)
+
+    def _created(
+        self, trial: Trial, files: Mapping[str, str]
+    ) -> contextlib.AbstractContextManager[CreatedContainer]:
         self._count += 1
         self.ready(trial.plan)
         return created(
             self.engine,
             trial.plan,
-            self._request(trial),
+            self._request(trial, files),
             name=self._name(trial.plan),
             on_warning=self.voice.detail,
         )
@@ -154,7 +164,7 @@ class Trials:
         result = judge_probe(proof.report, self.accepted.get(trial.deep))
         return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
 
-    def _request(self, trial: Trial) -> dict[str, Any]:
+    def _request(self, trial: Trial, files: Mapping[str, str] | None = None) -> dict[str, Any]:
         plan = trial.plan
         if self.oracle is None:
             return create_request(plan, role="probe", labels=self._labels(plan))
@@ -163,6 +173,7 @@ class Trials:
             role="workload",
             command=trial.command,
             secrets=values_of(plan.env_from),
+            secret_files=files,
             labels=self._labels(plan),
         )
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocmrun.core.search import (
+from rocmrun.core.search import Search
+from rocmrun.core.search_space import (
     Finding,
     Members,
     Question,
-    Search,
     Settings,
     Space,
     Stopped,

@@ -12,9 +12,16 @@ from rocmrun.core.privilege_forms import compose_form, kubernetes_form, profile_
 from rocmrun.core.privilege_report import Found
 from rocmrun.core.profile_parse import parse_profile
 from rocmrun.core.run import Created
-from rocmrun.core.search import Settings
+from rocmrun.core.search_space import Settings
 from rocmrun.core.toml import load_toml
-from rocmrun.errors import EngineFailed, InputError, OracleBlind, OracleFails, UsageError
+from rocmrun.errors import (
+    EngineFailed,
+    InputError,
+    OracleBlind,
+    OracleFails,
+    PlanRefused,
+    UsageError,
+)
 from rocmrun.usecases.diff_privileges import (
     DiffRequest,
     check_request,
@@ -363,6 +370,56 @@ def test_a_recipe_and_a_minimal_profile_contradict_each_other(stage: Stage) -> N
     """The recipe is compared with the baseline."""
     with pytest.raises(UsageError):
         check_request(DiffRequest(ask=stage.ask(), minimal=stage.ask(), recipe="amd"))
+
+
+def test_a_profile_that_forbids_overrides_is_run_with_no_wider_rights(stage: Stage) -> None:
+    """Neither under AMD's line nor with a minimal side that has more; with fewer it may be run."""
+    stage.profile(CPU_JOB + WIDE + "[policy]\noverrides = false\n")
+    wider = CPU_JOB + '[[privileges]]\ngrant = "pid:host"\nreason = "r"\n'
+    (stage.path / "profiles/wider.toml").write_text(wider)
+
+    with pytest.raises(PlanRefused) as recipe:
+        diff(stage, Job(writable), recipe="amd")
+    with pytest.raises(PlanRefused) as minimal:
+        diff(stage, Job(writable), minimal=stage.ask(profile="wider"))
+    found = diff(stage, Job(writable))
+
+    assert recipe.value.details == ("asked for: --recipe amd",)
+    assert minimal.value.details == ("asked for: pid:host, which the minimal side has",)
+    assert found.certificate.minimal == ("rootfs:rw",)
+
+
+def test_an_unlocked_image_is_refused_in_ci(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As launch refuses it."""
+    monkeypatch.setenv("CI", "1")
+
+    with pytest.raises(PlanRefused, match="CI"):
+        check_request(DiffRequest(ask=stage.ask(unlocked=True)))
+
+
+def test_each_run_gets_the_jobs_secrets_and_leaves_none(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of its own for each container; the digest of a request does not depend on where it is."""
+    monkeypatch.setenv("TOKEN", "hush")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(stage.path / "run"))
+    (stage.path / "run").mkdir(mode=0o700)
+    stage.profile(CPU_JOB + WIDE + '[[secrets]]\nname = "token"\nsource = "env:TOKEN"\n')
+    engine = Job(writable)
+
+    found = diff(stage, engine)
+
+    sources = [
+        mount["Source"]
+        for container in engine.removed
+        for mount in container.request["HostConfig"]["Mounts"]
+        if mount["Target"].endswith("/token")
+    ]
+    assert len(engine.removed) == len(set(sources))
+    assert not [path for path in (stage.path / "run").rglob("*") if path.is_file()]
+    gate = {run.request for run in found.certificate.runs if len(run.items) == 5}
+    assert len(gate) == 2  # the canary's and the permissive side's
+    assert "hush" not in found.certificate.model_dump_json()
 
 
 def test_the_certificate_holds_every_run(stage: Stage) -> None:
