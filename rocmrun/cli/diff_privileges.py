@@ -148,14 +148,12 @@ def _stale(ask: "Ask", other: "Ask | None", path: Path, *, as_json: bool) -> int
 
 
 def _run(ask: "Ask", other: "Ask | None", options: dict[str, Any]) -> int:
-    from rocmrun.usecases.engines import connect_early
-
-    connect = connect_early()
     from rocmrun.console.diff_privileges import found_as_json, print_found
     from rocmrun.console.output import emit_json, out
     from rocmrun.console.voice import voice
     from rocmrun.core.search_space import Settings
     from rocmrun.usecases.diff_privileges import DiffRequest, check_request, diff_privileges
+    from rocmrun.usecases.engines import connect
     from rocmrun.usecases.privilege_trials import Budget
 
     request = DiffRequest(
