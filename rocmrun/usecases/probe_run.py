@@ -1,5 +1,6 @@
 """One run of the probe in its container, which may print what it likes for as long as it likes: bounded in both."""
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -9,11 +10,13 @@ from rocmrun.core.report import ProbeEvent, ProbeReport
 from rocmrun.core.report_parser import KEPT_TAIL_LINES, MAX_TOTAL_BYTES, ReportParser
 from rocmrun.core.text import MIB
 from rocmrun.core.voice import Voice
+from rocmrun.errors import RocmrunError
 from rocmrun.usecases.engine_protocol import Attachment, Engine
 
 STDOUT = 1
 MOST_STDERR_LINE = 4000
 MOST_RELAYED_LINES = 5000
+KILL_SECONDS = 30
 WARNING = "probe: warning: "  # how the probe's own begin, as that two boards may hang the host
 MOST_WARNINGS = 5
 
@@ -56,6 +59,7 @@ class ProbeRun:
         return self._judged(report, timeout_seconds)
 
     def _listen(self, attachment: Attachment, show: Callable[[ProbeEvent], object]) -> None:
+        killer = None
         for stream, chunk in attachment.frames():
             if self._given_up:
                 continue  # what was on its way when it was killed
@@ -66,7 +70,11 @@ class ProbeRun:
                 self._hear(chunk)
             if self.parser.broken:
                 self._given_up = True
-                self.engine.kill(self.container_id, "SIGKILL")
+                # Docker 20.10 sees no end of a container while an attached client reads nothing.
+                killer = threading.Thread(target=self._kill, daemon=True, name="rocmrun-kill")
+                killer.start()
+        if killer is not None:
+            killer.join(KILL_SECONDS)
         if self._partial:
             # What a dying process says last has often no line end.
             self._tell(self._partial)
@@ -82,7 +90,12 @@ class ProbeRun:
 
     def _time_out(self) -> None:
         self._timed_out = True
-        self.engine.kill(self.container_id, "SIGKILL")
+        self._kill()
+
+    def _kill(self) -> None:
+        # It may have ended by itself; one that cannot be killed is ended by its removal.
+        with contextlib.suppress(RocmrunError):
+            self.engine.kill(self.container_id, "SIGKILL")
 
     def _hear(self, chunk: bytes) -> None:
         self._chatter += len(chunk)

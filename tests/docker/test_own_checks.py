@@ -224,3 +224,18 @@ def _shared(workspace: Workspace) -> Path:
     data.mkdir()
     data.chmod(0o777)
     return data
+
+
+def test_a_container_that_floods_is_ended_at_once(
+    engine: docker.DockerClient, workspace: Workspace, tiny_image: str
+) -> None:
+    """An interpreter that prints the same for ever, with ten minutes to do so."""
+    profile = workspace.profile(tiny_image, '[probe]\npython = "yes"\n')
+
+    done = workspace.rocmrun("probe", profile, "--json", timeout=100)
+
+    report = json.loads(done.stdout)["probe"]
+    assert (done.returncode, report["status"]) == (9, "broken")
+    assert report["reason"] == "the probe's output is not a report: more than 200000 lines"
+    assert len(report["noise"]) == 10
+    assert left_behind(engine, workspace) == []
