@@ -33,7 +33,8 @@ def check_secrets(profile: Profile, environment: Mapping[str, str] = os.environ)
     wanted += [secret.source[4:] for secret in profile.secrets if secret.source.startswith("env:")]
     unset = [name for name in dict.fromkeys(wanted) if name not in environment]
     if unset:
-        msg = f"the profile takes {', '.join(unset)} from your environment, where {'they are' if len(unset) > 1 else 'it is'} not set"
+        them, are = ("them", "they are") if len(unset) > 1 else ("it", "it is")
+        msg = f"{', '.join(unset)}: the container takes {them} from your environment, where {are} not set"
         raise SecretMissing(msg, hint="; ".join(f"export {name}=…" for name in unset))
     for secret in profile.secrets:
         if secret.source.startswith("file:"):

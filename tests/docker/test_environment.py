@@ -180,16 +180,17 @@ def test_an_image_whose_user_is_root_is_refused(
 
 
 def test_variables_given_and_taken_from_the_caller(jobs: Jobs, tmp_path: Path) -> None:
-    """NAME takes the caller's value, which is in no plan, report or message; an unset one stays unset."""
+    """NAME takes the caller's value, which is in no plan, report or message; an unset one is said."""
     report = tmp_path / "report.json"
     secret = "hunter2-of-this-test"
-    options = ("-e", "GIVEN=a b=c", "-e", "TOKEN", "-e", "NOT_SET", "--report", str(report))
+    options = ("-e", "GIVEN=a b=c", "-e", "TOKEN", "--report", str(report))
     seen = look(jobs.workspace, jobs.python, *options, env={"TOKEN": secret})
-    planned = jobs.rocmrun("plan", jobs.python, *options[:6], "--json", env={"TOKEN": secret})
+    planned = jobs.rocmrun("plan", jobs.python, *options[:4], "--json", env={"TOKEN": secret})
+    unset = jobs.launch(jobs.python, "-e", "NOT_SET", "--", "true")
     failed = jobs.launch(jobs.python, "-e", "TOKEN", "--", "no-such-command", env={"TOKEN": secret})
 
     assert (seen["env"]["GIVEN"], seen["env"]["TOKEN"]) == ("a b=c", secret)
-    assert "NOT_SET" not in seen["env"]
+    assert "error[secret-missing]: NOT_SET" in unset.stderr
     assert secret not in planned.stdout + planned.stderr + report.read_text() + failed.stderr
     assert "env-from:TOKEN" in planned.stdout
 
