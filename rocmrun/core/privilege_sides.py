@@ -18,13 +18,14 @@ from rocmrun.core.privileges import (
     privilege_of,
     severity_of,
 )
-from rocmrun.core.profile import Privilege, Profile
+from rocmrun.core.profile import Device, Privilege, Profile
 from rocmrun.core.profile_values import Size
 from rocmrun.core.search_space import Space
 from rocmrun.core.text import GIB
 
 ROOT = "user:root"
 UNCONFINED = "seccomp:unconfined"
+NVIDIA = "/dev/nvidia"
 RECIPE_SHM = 8 * GIB
 KEPT_REASON = "needed: without it the job failed (rocmrun diff-privileges)"
 _GROUP_OF_MOUNT = "group:path:"
@@ -55,6 +56,8 @@ def items_of(profile: Profile, host: HostFacts, *, shm_baseline: int, debug: boo
     for text in profile.debug.privileges if debug else ():
         reasons.setdefault(_spelled(text), "asked for with --debug")
     for device in profile.devices:
+        if _is_gpu(profile, device):
+            continue
         for node in matching(host, device.path):
             reasons.setdefault(f"device:{node.path}:{device.permissions}", device.reason)
     container = profile.container
@@ -73,6 +76,11 @@ def items_of(profile: Profile, host: HostFacts, *, shm_baseline: int, debug: boo
 def matching(host: HostFacts, pattern: str) -> tuple[DeviceNode, ...]:
     """Return the nodes of *host* that a device's path or glob names."""
     return tuple(node for node in host.devices if fnmatchcase(node.path, pattern))
+
+
+def _is_gpu(profile: Profile, device: Device) -> bool:
+    """Whether an entry is the other vendor's GPUs, which `[gpus]` does not select: they are the job's."""
+    return profile.accelerator == "cuda" and device.path.startswith(NVIDIA)
 
 
 def _spelled(text: str) -> str:
@@ -112,7 +120,7 @@ def with_items(profile: Profile, items: Iterable[str], asked: Asked) -> Profile:
         update={
             "container": container.model_copy(update=changes),
             "privileges": privileges,
-            "devices": (),
+            "devices": tuple(d for d in profile.devices if _is_gpu(profile, d)),
         }
     )
 

@@ -27,6 +27,7 @@ from rocmrun.system.caller import read_caller
 from rocmrun.system.sysfs import read_host
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.gpu_guard import gpus_reserved
+from rocmrun.usecases.launch import announce
 from rocmrun.usecases.mount_sources import check_unchanged
 from rocmrun.usecases.prepare import Ask, load
 from rocmrun.usecases.privilege_gate import check_sight, leave_out_what_cannot_start
@@ -90,6 +91,7 @@ def diff_privileges(request: DiffRequest, *, connect: Callable[[], Engine], voic
             prove=request.oracle is None,
             on_pull=voice.on_pull,
         )
+        announce(sides.prepared, voice)
         _refuse_wider(loaded, sides)
         plan = sides.plan(())
         reserved = gpus_reserved(

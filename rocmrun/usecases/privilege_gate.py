@@ -6,6 +6,7 @@ from dataclasses import replace
 from rocmrun.core.oracle import TrialResult
 from rocmrun.core.plan import Plan
 from rocmrun.core.privilege_report import TrialRecord
+from rocmrun.core.privilege_sides import NVIDIA
 from rocmrun.core.search import Search
 from rocmrun.core.search_space import Members, Question, Settings
 from rocmrun.core.text import MIB
@@ -35,18 +36,19 @@ def check_sight(sides: Sides, asked: PrivilegeTrials, voice: Voice) -> None:
 
 
 def _canary(plan: Plan, *, probe: bool) -> tuple[Trial, str]:
-    if plan.gpus:
-        return Trial(plan=_without_kfd(plan)), "without /dev/kfd"
+    for node, what in (("/dev/kfd", "without /dev/kfd"), (NVIDIA, "without the GPUs' nodes")):
+        if any(d.cdi or d.path.startswith(node) for d in plan.devices):
+            return Trial(plan=_without(node, plan)), what
     if probe:
         small = plan.with_changes(memory_bytes=CANARY_MEMORY)
         return Trial(plan=small), "with too little memory for torch"
     return Trial(plan=plan, command=(NO_PROGRAM,)), "with a program that does not exist"
 
 
-def _without_kfd(plan: Plan) -> Plan:
-    """Return *plan* without the node that every GPU needs, and without what CDI brings."""
+def _without(node: str, plan: Plan) -> Plan:
+    """Return *plan* without what every GPU needs, and without what CDI brings."""
     return plan.with_changes(
-        devices=tuple(d for d in plan.devices if not d.cdi and d.path != "/dev/kfd")
+        devices=tuple(d for d in plan.devices if not d.cdi and not d.path.startswith(node))
     )
 
 

@@ -1,5 +1,6 @@
 """Answers of earlier trials: kept after each batch, so that an interrupted search goes on where it was."""
 
+import contextlib
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -57,6 +58,9 @@ class TrialMemory:
         """Write everything down; return what kept that from working, or ""."""
         try:
             make_directory(self._path.parent, error=HostNotReady)
+            # What jobs printed is in there.
+            with contextlib.suppress(OSError):
+                self._path.parent.chmod(0o700)
             write_atomic(
                 self._path, _Kept(results=self._results).model_dump_json(), error=HostNotReady
             )

@@ -5,7 +5,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rocmrun.core import labels
@@ -73,7 +73,11 @@ class Trials:
         """Return a digest of all that a trial's result depends on here: its request, and what is asked of it."""
         request = self._request(trial)
         request.pop("Labels")
-        asked = self.oracle.to_json() if self.oracle else {"level": self.levels[trial.deep]}
+        asked = (
+            self.oracle.to_json()
+            if self.oracle
+            else {"level": self.levels[trial.deep], **asdict(trial.plan.probe)}
+        )
         value = {"request": request, "oracle": asked, "timeout": self.timeout_seconds}
         return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 

@@ -180,3 +180,12 @@ def test_amds_line_brings_every_node_of_a_gpu_host() -> None:
 
     assert {"device:/dev/dri/card0:rwm", "device:/dev/dri/renderD128:rwm", "device:/dev/kfd:rwm"} <= set(items)  # fmt: skip
     assert not [item for item in recipe_items(facts, ()) if item.startswith("device:")]
+
+
+def test_the_other_vendors_gpus_are_the_jobs() -> None:
+    """Their nodes stand under [[devices]]; a probe would pass on fewer."""
+    devices = [{"path": "/dev/nvidia0", "reason": "GPU"}, {"path": "/dev/infiniband/uverbs0", "reason": "RDMA"}]  # fmt: skip
+    found = profile(accelerator="cuda", devices=devices)
+
+    assert asked(found).items == ("device:/dev/infiniband/uverbs0:rw",)
+    assert [d.path for d in with_items(found, (), asked(found)).devices] == ["/dev/nvidia0"]
