@@ -7021,7 +7021,11 @@ class Controller:
         named = [c for c in outcome.checks if (c["group"], c["name"]) == ("device", "identity")]
         self._identities += [check["evidence"] for check in named]
         if outcome.ended != "done":
-            groups = {"import": ("build", "torch"), "peer_copies": ("collectives", "peer_copies")}
+            groups = {
+                "import": ("build", "torch"),
+                "hip_runtime": ("hip", "runtime"),
+                "peer_copies": ("collectives", "peer_copies"),
+            }
             group, name = outcome.doing or groups.get(stage, (stage, stage))
             self._events.fail(
                 group,

@@ -52,9 +52,14 @@ def test_a_registry_is_started_used_and_stopped(
 
 
 def test_the_images_hold_what_their_names_say(
-    engine: docker.DockerClient, demo_image: str, python_image: str, tiny_image: str
+    engine: docker.DockerClient,
+    demo_image: str,
+    python_image: str,
+    tiny_image: str,
+    hip_image: str,
 ) -> None:
-    """torch on top of Python on top of Debian, with Debian's ROCm tools; and a shell without any."""
+    """torch, or Debian's HIP, on top of Python on top of Debian, with Debian's ROCm tools; and a shell without any."""
+    load = "import ctypes; print(ctypes.CDLL('libamdhip64.so.5')._name)"
     torch = "python3 -W error -c 'import torch; print(torch.version.hip, torch.version.cuda)'"
     missing = "python3 -c 'import importlib.util as u; print(u.find_spec(\"torch\"))'"
 
@@ -64,6 +69,8 @@ def test_the_images_hold_what_their_names_say(
         "/usr/bin/rocminfo",
         "/usr/bin/rocm-smi",
     ]
+    assert inside(engine, hip_image, missing) == ["None"]
+    assert inside(engine, hip_image, f'python3 -c "{load}"') == ["libamdhip64.so.5"]
     assert inside(engine, tiny_image, "command -v python3 || echo absent") == ["absent"]
 
 
