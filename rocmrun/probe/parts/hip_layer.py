@@ -47,7 +47,7 @@ class HipLayer:
         found = self._counts.get("hip_runtime")
         if not found:
             for index in range(count or 0) if not passed else ():
-                self._skip("hip", "identity", "HIP finds no device: see its runtime", index)
+                self._skip("hip", "identity", "HIP finds no device here", index)
                 self.passed[index] = False
             return HIP_ABSENT if passed else HIP_FAILED
         self._devices(count or found, sole=sole)
