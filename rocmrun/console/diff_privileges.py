@@ -10,7 +10,13 @@ from rocmrun.core.docker_run import docker_run_line
 from rocmrun.core.exposure import HIGHEST
 from rocmrun.core.plan import Plan
 from rocmrun.core.privilege_forms import compose_form, kubernetes_form
-from rocmrun.core.privilege_report import Certificate, Found, PrivilegeVerdict, StaticDifference
+from rocmrun.core.privilege_report import (
+    Certificate,
+    Found,
+    PrivilegeVerdict,
+    StaticDifference,
+    Verification,
+)
 from rocmrun.core.text import printable
 
 FORMS = ("docker", "compose", "kubernetes")
@@ -76,12 +82,7 @@ def _summary(certificate: Certificate) -> list[str]:
         f"{certificate.profile} needs beyond {side}: {needed}",
         f"exposure {before['total']:.1f} ({before['band']}) → {after['total']:.1f} ({after['band']}), of {HIGHEST:g}",
         f"{len(certificate.runs)} runs; the minimal side passed {seen.passes} of {seen.runs}, the permissive side "
-        f"{seen.control_passes} of {seen.control_runs}"
-        + (
-            f": it fails in less than {seen.excluded_failure_rate:.0%} of runs (at 95 %)"
-            if seen.passes == seen.runs and seen.runs
-            else ": the job itself is unreliable"
-        ),
+        f"{seen.control_passes} of {seen.control_runs}: {_reliability(seen)}",
     ]
     if not certificate.one_minimal:
         lines.append(
@@ -92,6 +93,14 @@ def _summary(certificate: Certificate) -> list[str]:
         f"{certificate.engine.kind} {certificate.engine.version} and kernel {certificate.host.kernel}; no proof for other inputs"
     )
     return lines
+
+
+def _reliability(seen: Verification) -> str:
+    if seen.passes < seen.runs:
+        return "the job fails at times, whatever it may"
+    if seen.runs <= 1:
+        return "seen once, which says little of how often it fails"
+    return f"it fails in less than {seen.excluded_failure_rate:.0%} of runs (at 95 %)"
 
 
 def static_as_json(difference: StaticDifference) -> dict[str, Any]:

@@ -244,6 +244,7 @@ def test_an_interrupted_search_leaves_nothing_and_goes_on(bench: Bench) -> None:
     assert found["minimal"] == ["rootfs:rw"]
 
 
+@pytest.mark.slow
 def test_a_budget_ends_with_the_smallest_set_that_passed(bench: Bench) -> None:
     """Six runs are not enough for a proof: the set is sufficient, and says that it is not proven."""
     found = bench.found(
