@@ -48,6 +48,7 @@ class Script:
     frames: Sequence[tuple[int, "bytes | Answer"]] = ()
     exit_code: int = 0
     oom_killed: bool = False
+    health: str = ""
     until_killed: bool = False
     on_start: Callable[[], None] = lambda: None
     deaf: bool = False
@@ -311,6 +312,7 @@ class FakeEngine:
             status=container.status,
             exit_code=container.exit_code,
             oom_killed=container.script.oom_killed,
+            health=container.script.health,
         )
 
     def path_stat(self, container_id: str, path: str) -> PathStat | None:

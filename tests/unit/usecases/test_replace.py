@@ -307,3 +307,22 @@ def test_a_service_manager_hears_how_far_a_launch_is(stage: Stage) -> None:
         "READY=1\nSTATUS=server runs",
         "STOPPING=1\nSTATUS=server ended with 0",
     ]
+
+
+def test_with_a_health_check_ready_is_when_it_has_passed(stage: Stage) -> None:
+    stage.profile(CPU_JOB + '[container]\nhealth = { command = ["true"] }\n')
+    engine = an_engine(scripts={"workload": Script(until_killed=True, health="healthy")})
+    heard: list[str] = []
+
+    def notify(text: str) -> None:
+        heard.append(text)
+        if "READY=1" in text:
+            engine.kill(engine.made("workload").id, "SIGTERM")
+
+    stage.launch(engine, notify=notify, name="server", probe=False)
+
+    assert heard[2:] == [
+        "STATUS=server runs, and is not healthy yet",
+        "READY=1\nSTATUS=server is healthy",
+        "STOPPING=1\nSTATUS=server ended with 0",
+    ]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rocmrun.core.image import ImageFacts
+from rocmrun.core.run import ContainerState
 from rocmrun.core.workloads import Workload
 from rocmrun.errors import EngineFailed, UsageError, WorkloadNotFound
 from rocmrun.usecases.workloads import Stopped, list_workloads, show_log, stop, wait
@@ -166,6 +167,34 @@ def test_waiting_returns_the_workloads_code() -> None:
 
     assert (workload.name, code) == ("a", 7)
     assert wait(engine, "a")[1] == 7
+
+
+class Restarting(FakeEngine):
+    """An engine that starts its one container again before it lets it end, and may forget it then."""
+
+    def __init__(self, *codes: int, forgets: bool = False) -> None:
+        super().__init__(scripts={"workload": UNTIL_STOPPED})
+        self.codes, self.forgets = list(codes), forgets
+
+    def wait(self, container_id: str, timeout_seconds: float | None = None) -> int:  # noqa: ARG002  # the protocol's
+        return self.codes.pop(0)
+
+    def state(self, container_id: str) -> ContainerState:  # noqa: ARG002  # the protocol's
+        if self.forgets:
+            msg = "no such container"
+            raise EngineFailed(msg)
+        return ContainerState(status="restarting" if self.codes else "exited")
+
+
+@pytest.mark.parametrize(("codes", "forgets", "code"), [((1, 1, 3), False, 3), ((5,), True, 5)])
+def test_one_that_is_started_again_has_not_ended(
+    codes: tuple[int, ...], *, forgets: bool, code: int
+) -> None:
+    """And one that its own rocmrun has removed has."""
+    engine = Restarting(*codes, forgets=forgets)
+    started(engine, "a")
+
+    assert wait(engine, "a")[1] == code
 
 
 def test_a_wait_that_fails_says_so() -> None:
