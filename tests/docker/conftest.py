@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import docker
 import pytest
-from docker.errors import DockerException, ImageNotFound
+from docker.errors import DockerException, ImageNotFound, NotFound
 
 from scripts import images, registry
 from tests.docker.gpu_hosts import forget_minors
@@ -75,6 +75,19 @@ def compiler_image(engine: docker.DockerClient) -> str:
 def hip_image(engine: docker.DockerClient) -> str:
     """The python image with Debian's HIP, built from Dockerfile.probe: no torch."""
     return _built(engine, images.HIP)
+
+
+@pytest.fixture(scope="session")
+def bridge(engine: docker.DockerClient) -> str:
+    """The engine's default bridge, where it has one."""
+    try:
+        network = engine.api.inspect_network("bridge")
+    except NotFound:
+        pytest.skip("this engine runs without its default bridge (dockerd --bridge=none)")
+    interface: str = network["Options"]["com.docker.network.bridge.name"]
+    if not Path("/sys/class/net", interface).exists():
+        pytest.skip(f"the engine's bridge {interface} does not exist on this machine")
+    return interface
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,6 @@ from typing import Any
 
 import docker
 import pytest
-from docker.errors import NotFound
 
 from rocmrun.core import baseline
 from tests.docker.inside import look
@@ -27,19 +26,6 @@ def name(engine: docker.DockerClient, jobs: Jobs) -> Iterator[str]:
     yield name
     if exists(engine, name):
         engine.api.remove_container(name, force=True, v=True)
-
-
-@pytest.fixture(scope="session")
-def bridge(engine: docker.DockerClient) -> str:
-    """The engine's default bridge, where it has one."""
-    try:
-        network = engine.api.inspect_network("bridge")
-    except NotFound:
-        pytest.skip("this engine runs without its default bridge (dockerd --bridge=none)")
-    interface: str = network["Options"]["com.docker.network.bridge.name"]
-    if not Path("/sys/class/net", interface).exists():
-        pytest.skip(f"the engine's bridge {interface} does not exist on this machine")
-    return interface
 
 
 def inspect(engine: docker.DockerClient, name: str) -> dict[str, Any]:

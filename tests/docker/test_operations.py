@@ -1,5 +1,6 @@
 """Day two on a real engine: ps, logs, wait, stop, replace, health, units, and caches that are cleaned."""
 
+import contextlib
 import json
 import shlex
 import socket
@@ -138,6 +139,36 @@ def test_a_workload_hands_over_and_takes_back(
     assert (found["name"], found["container_id"] == old) == (name, False)
     run("stop", profile, check=True)
     assert left_behind(engine, workspace) == []
+
+
+def test_a_successor_takes_the_port_over(
+    workspace: Workspace, tiny_image: str, bridge: str
+) -> None:
+    """Both publish the same port; one that cannot have it gives it back."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    ports = f'network = "bridge"\nports = ["127.0.0.1:{port}:8000"]\nstop_timeout = 5\n'
+    profile = workspace.profile(tiny_image, f"[container]\n{ports}")
+    answer = "exec nc -ll -p 8000 -e echo {}"
+
+    serve(workspace, profile, command=answer.format("first"))
+    until(lambda: said_on(port) == b"first\n", "the first one answers")
+    ends = ("launch", profile, "--no-probe", "--detach", "--replace", "--", "false")
+    assert workspace.rocmrun(*ends).returncode == 125
+    until(lambda: said_on(port) == b"first\n", "the first one answers again")
+    serve(workspace, profile, "--replace", command=answer.format("second"))
+    until(lambda: said_on(port) == b"second\n", "the second one answers")
+    workspace.rocmrun("stop", profile, check=True)
+
+
+def said_on(port: int) -> bytes:
+    """Return what a server says; nothing where none listens, or is still starting behind the engine's proxy."""
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection(("127.0.0.1", port), timeout=10) as client,
+    ):
+        return client.recv(100)
+    return b""
 
 
 def test_an_images_health_check_runs_only_where_it_is_asked_for(
