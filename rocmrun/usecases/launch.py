@@ -27,7 +27,7 @@ from rocmrun.usecases.proving import Proof, prove
 from rocmrun.usecases.replace import Handover, find_replaced
 from rocmrun.usecases.run import LaunchRequest, Run
 from rocmrun.usecases.run_report import check_report_path, now, refusal_reported
-from rocmrun.usecases.secrets import check_secrets, secret_files
+from rocmrun.usecases.secrets import check_owner, check_secrets, secret_files
 from rocmrun.usecases.support import support_warnings
 from rocmrun.usecases.volume_access import check_volume_access
 from rocmrun.usecases.workload_run import leave_detached, run_foreground, start_detached
@@ -90,6 +90,8 @@ def begin(
             loaded=loaded,
             prove=request.probe,
         )
+        if needs_secrets:
+            check_owner(prepared.plan, prepared.engine)
     announce(prepared, voice)
     record = RunRecord.begin(prepared.plan, prepared.host, prepared.engine, started_at=now())
     record = record.with_signature(prepared.signature)

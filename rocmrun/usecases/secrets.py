@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rocmrun.core.host import EngineFacts
+from rocmrun.core.identity import Identity
 from rocmrun.core.plan import Plan
 from rocmrun.core.profile import Profile
-from rocmrun.errors import SecretMissing
+from rocmrun.errors import HostNotReady, SecretMissing
 from rocmrun.system import signals
 from rocmrun.system.secret_files import (
     held,
@@ -39,6 +41,19 @@ def check_secrets(profile: Profile, environment: Mapping[str, str] = os.environ)
     for secret in profile.secrets:
         if secret.source.startswith("file:"):
             read_secret(secret.source.removeprefix("file:"))
+
+
+def check_owner(plan: Plan, engine: EngineFacts | None) -> None:
+    """Refuse files for a user that is another one on this host.
+
+    Raises:
+        HostNotReady: the engine maps ids, so that nobody inside could read them.
+    """
+    if plan.secrets and Identity.of(plan, engine).mapped:
+        msg = (
+            "this engine maps user ids: a file of mode 0400 would belong to nobody in the container"
+        )
+        raise HostNotReady(msg, hint="hand the value over as a variable: [container] env_from")
 
 
 @contextlib.contextmanager

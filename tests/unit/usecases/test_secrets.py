@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,15 @@ from rocmrun.core.create_request import create_request
 from rocmrun.core.plan import Plan
 from rocmrun.core.profile_parse import parse_profile
 from rocmrun.core.ungranted import ungranted
-from rocmrun.errors import SecretMissing
-from rocmrun.usecases.secrets import check_secrets, clean_secrets, forget_run, secret_files
-from tests.builders import granted, plan
+from rocmrun.errors import HostNotReady, SecretMissing
+from rocmrun.usecases.secrets import (
+    check_owner,
+    check_secrets,
+    clean_secrets,
+    forget_run,
+    secret_files,
+)
+from tests.builders import ENGINE, granted, plan
 
 UID, GID = os.getuid(), os.getgid()
 
@@ -111,14 +118,23 @@ def test_those_of_a_detached_run_stay_until_it_has_ended(tmp_path: Path) -> None
 
 def test_a_directory_of_others_is_refused(tmp_path: Path) -> None:
     """Whoever may enter it could read or swap the files."""
-    from rocmrun.errors import HostNotReady
-
     root = tmp_path / "s"
     root.mkdir(mode=0o755)
     made = planned({"name": "token", "source": "env:TOKEN"})
 
     with pytest.raises(HostNotReady, match="others may enter it"), secret_files(made, "r", keep=False, environment={"TOKEN": "t"}, root=root):  # fmt: skip
         pass
+
+
+def test_an_engine_that_maps_ids_gets_none() -> None:
+    """Root of the host would own the file, and the container's user could not read it."""
+    mapped = replace(ENGINE, security_options=("name=seccomp,profile=default", "name=userns"))
+    made = plan({"gpus": {"select": ["none"]}, "secrets": [{"name": "x", "source": "env:X"}]})
+
+    check_owner(made, ENGINE)
+    check_owner(plan(), mapped)
+    with pytest.raises(HostNotReady, match="maps user ids"):
+        check_owner(made, mapped)
 
 
 def test_the_request_names_the_file_and_never_the_value() -> None:
