@@ -54,8 +54,8 @@ class ProbeProgress:
         if len(names) > SHOWN_DEVICES:
             names.sort(key=lambda name: not self._wrong(name))
         rows = [self._row(name, now_seconds) for name in names[:SHOWN_DEVICES]]
-        if left := len(names) - SHOWN_DEVICES:
-            rows += [(f"and {left} more", "", "")] if left > 0 else []
+        if len(names) > SHOWN_DEVICES:
+            rows.append((f"and {len(names) - SHOWN_DEVICES} more", "", ""))
         return tuple(rows)
 
     def under_way(self) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocmrun.core.junit import junit_xml
@@ -90,6 +90,14 @@ def test_a_run_that_was_refused_is_an_error() -> None:
     assert only(root, ".//error").attrib == {"message": "no lock", "type": "lock-missing"}
 
 
+def test_a_run_that_was_not_probed_has_no_verdict() -> None:
+    record = RunRecord.begin(plan(), host(), ENGINE, started_at=AT).without_probe("--no-probe")
+
+    root = Xml.fromstring(junit_xml(record))
+
+    assert [root.get(key) for key in ("tests", "skipped", "errors")] == ["1", "1", "0"]
+
+
 @pytest.mark.parametrize("nasty", ["a\x00\x1b[2Jb", "a\ud800\uffffb", "]]>&<\"'", "\x85\u2028"])
 def test_no_text_breaks_the_document(nasty: str) -> None:
     root = document(
@@ -105,7 +113,8 @@ def test_no_text_breaks_the_document(nasty: str) -> None:
     )
 
 
-@given(st.text(), st.floats(allow_nan=False))
+@settings(deadline=None)
+@given(st.text(), st.floats(allow_nan=False, allow_infinity=False))
 def test_whatever_a_check_says_is_read_back(text: str, seconds: float) -> None:
     root = document(check("fail", reason=text, name=text, seconds=seconds, evidence={"x": text}))
 
