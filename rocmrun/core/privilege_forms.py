@@ -10,6 +10,7 @@ from rocmrun.core.plan import Plan
 from rocmrun.core.privilege_report import Certificate, PrivilegeVerdict
 from rocmrun.core.privilege_sides import ROOT, realised
 from rocmrun.core.profile import Profile
+from rocmrun.core.profile_parameters import escaped_texts
 from rocmrun.core.text import MIB, printable
 from rocmrun.core.toml import KeyPath, dump_toml
 
@@ -26,7 +27,8 @@ def profile_form(profile: Profile, certificate: Certificate) -> str:
         "description": f"{certificate.profile} with no more rights than it was seen to need",
         **{
             key: value
-            for key, value in profile.as_data().items()
+            # Parameters were filled in: what looks like one by now is a command's own ${…}.
+            for key, value in escaped_texts(profile.as_data()).items()
             if key not in _LEFT_OUT and value not in ([], {})
         },
     }

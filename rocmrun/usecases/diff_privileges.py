@@ -31,7 +31,7 @@ from rocmrun.usecases.launch import announce
 from rocmrun.usecases.mount_sources import check_unchanged
 from rocmrun.usecases.prepare import Ask, load
 from rocmrun.usecases.privilege_gate import check_sight, leave_out_what_cannot_start
-from rocmrun.usecases.privilege_sides import Sides, make_sides
+from rocmrun.usecases.privilege_sides import Sides, load_minimal, make_sides
 from rocmrun.usecases.privilege_trials import Budget, PrivilegeTrials
 from rocmrun.usecases.run_report import now
 from rocmrun.usecases.secrets import check_secrets
@@ -79,7 +79,7 @@ def diff_privileges(request: DiffRequest, *, connect: Callable[[], Engine], voic
     """
     with signals.as_exceptions():
         loaded = load(request.ask)
-        minimal = load(request.minimal) if request.minimal else None
+        minimal = load_minimal(request.minimal) if request.minimal else None
         check_policy(request, loaded)
         engine = connect()
         sides = make_sides(

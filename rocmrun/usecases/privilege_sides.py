@@ -13,12 +13,12 @@ from rocmrun.core.privileges import severity_of
 from rocmrun.core.profile import Profile
 from rocmrun.core.search_space import Space
 from rocmrun.core.voice import OnPull
-from rocmrun.errors import PlanRefused, RocmrunError
+from rocmrun.errors import PlanRefused, RocmrunError, UsageError
 from rocmrun.system.cache_directories import make_cache_directory
 from rocmrun.system.caller import read_caller
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.plan_inputs import host_for, seccomp_files
-from rocmrun.usecases.prepare import Ask, Prepared, prepare
+from rocmrun.usecases.prepare import Ask, Prepared, load, prepare
 
 AMD = "amd"
 
@@ -96,6 +96,16 @@ class Sides:
                 self.leave_out([item], why)
             else:
                 held.append(item)
+
+
+def load_minimal(ask: Ask) -> LoadedProfile:
+    """Return the minimal side's profile; --set is for the job, and may name what this profile has not."""
+    try:
+        return load(ask)
+    except UsageError:
+        if not ask.settings:
+            raise
+        return load(replace(ask, settings={}))
 
 
 def make_sides(

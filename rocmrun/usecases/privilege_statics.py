@@ -12,7 +12,7 @@ from rocmrun.core.report import EngineSummary, HostSummary
 from rocmrun.errors import InputError
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.prepare import Ask, load, prepare
-from rocmrun.usecases.privilege_sides import make_sides
+from rocmrun.usecases.privilege_sides import load_minimal, make_sides
 
 
 def static_difference(
@@ -25,7 +25,9 @@ def static_difference(
     first, second = sides.plan(sides.permissive), sides.plan(())
     host = other_host = sides.prepared.host
     if minimal is not None:
-        other = prepare(minimal, engine, fetch=False, on_pull=_nothing_is_pulled)
+        other = prepare(
+            minimal, engine, fetch=False, on_pull=_nothing_is_pulled, loaded=load_minimal(minimal)
+        )
         second, other_host = other.plan, other.host
     facts = sides.prepared.engine
     rights = [{grant.what for grant in plan.grants} for plan in (first, second)]
@@ -64,7 +66,7 @@ def stale(text: str, name: str, ask: Ask, minimal: Ask | None, engine: Engine) -
         raise InputError(msg)
     asked = replace(ask, options=replace(ask.options, command=old.command))
     loaded = load(asked)
-    other = load(minimal) if minimal else None
+    other = load_minimal(minimal) if minimal else None
     sides = make_sides(
         asked, loaded, other, engine,
         recipe=old.recipe or None, fetch=False, on_pull=_nothing_is_pulled,

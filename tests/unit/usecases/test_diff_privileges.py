@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
+from rocmrun.core.command_line import Options
 from rocmrun.core.oracle import CommandOracle
 from rocmrun.core.privilege_forms import compose_form, kubernetes_form, profile_form
 from rocmrun.core.privilege_report import Found
-from rocmrun.core.profile_parse import parse_profile
 from rocmrun.core.run import Created
 from rocmrun.core.search_space import Settings
-from rocmrun.core.toml import load_toml
 from rocmrun.errors import (
     EngineFailed,
     InputError,
@@ -28,6 +27,7 @@ from rocmrun.usecases.diff_privileges import (
     diff_privileges,
     expected_runs,
 )
+from rocmrun.usecases.prepare import load as load_ask
 from rocmrun.usecases.privilege_statics import stale, static_difference
 from rocmrun.usecases.privilege_trials import Budget
 from tests.builders import IMAGE, IMAGE_ID
@@ -293,10 +293,13 @@ def test_the_minimal_profile_is_a_profile(stage: Stage) -> None:
     """It reads back, asks for what was found and for nothing else, and says why."""
     stage.profile(CPU_JOB + WIDE)
 
-    found = diff(stage, Job(writable))
+    options = Options(command=("sh", "-c", "echo ${HOME}"))
+    found = diff(stage, Job(writable), ask=stage.ask(options=options))
     text = profile_form(found.profile, found.certificate)
+    stage.profile(text)
 
-    profile = parse_profile(load_toml(text))
+    profile = load_ask(stage.ask()).profile
+    assert profile.container.command == ("sh", "-c", "echo ${HOME}")
     assert [entry.grant for entry in profile.privileges] == ["rootfs:rw"]
     assert "# required: open: Read-only file system (EROFS)" in text
     assert profile.image.ref == REF
@@ -396,6 +399,25 @@ def test_an_unlocked_image_is_refused_in_ci(stage: Stage, monkeypatch: pytest.Mo
 
     with pytest.raises(PlanRefused, match="CI"):
         check_request(DiffRequest(ask=stage.ask(unlocked=True)))
+
+
+def test_a_minimal_profile_needs_none_of_the_jobs_parameters(stage: Stage) -> None:
+    """--set is for the job; what --emit writes has no parameters left."""
+    parameter = '[parameters.name]\nhelp = "a name"\n[container]\nenv = { NAME = "${name}" }\n'
+    stage.profile(CPU_JOB + parameter + WIDE)
+    (stage.path / "profiles/minimal.toml").write_text(
+        CPU_JOB + '[[privileges]]\ngrant = "rootfs:rw"\nreason = "r"\n'
+    )
+    settings = {"name": "x"}
+
+    found = diff(
+        stage,
+        Job(writable),
+        ask=stage.ask(settings=settings),
+        minimal=stage.ask(profile="minimal", settings=settings),
+    )
+
+    assert found.certificate.minimal == ()
 
 
 def test_each_run_gets_the_jobs_secrets_and_leaves_none(
