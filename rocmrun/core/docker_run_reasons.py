@@ -48,7 +48,7 @@ _OPTIONS = {
     "cgroupns": "private, always",
     "runtime": "devices are passed by rocmrun, not by a vendor's runtime",
     "device-cgroup-rule": "covers devices that come later; the nodes of the selected GPUs are passed",
-    "restart": "a container that the engine starts at boot runs unproved: let a systemd unit run rocmrun; or restart = \"on-failure:3\"",
+    "restart": "a container that the engine starts at boot runs unproved: let a systemd unit run rocmrun (rocmrun profiles unit); or restart = \"on-failure:3\"",
     "env-file": "write its variables under [container.env], and the names of secrets under env_from",
     "memory-swap": "memory is limited, and swap is not added to it",
     "memory-reservation": "the memory limit stands alone",
