@@ -1,5 +1,6 @@
 """--junit FILE: written whatever the end is, and known to be writable before anything runs."""
 
+import json
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
@@ -97,3 +98,23 @@ def test_a_file_that_is_none_is_a_mistake_of_the_profile(stage: Stage, size: int
     (detail,) = caught.value.details
     assert detail.startswith("profile job: probe.checks[0].file: ")
     assert detail.endswith("is empty" if size == 0 else "is larger than 1 MiB")
+
+
+def test_bounds_and_files_come_from_parameters_too(stage: Stage) -> None:
+    """A path that --set gives starts where the caller stands; a number may be negative."""
+    stage.profile(
+        CPU_JOB + '[parameters]\nleast = { help = "a number" }\nchecks = { help = "a directory" }\n'
+        '[[probe.checks]]\nname = "ours"\nfile = "${checks}/ours.py"\n'
+        'metrics = { loss = { min = "${least}" } }\n'
+    )
+    (stage.path / "own").mkdir()
+    (stage.path / "own/ours.py").write_text("print(1)")
+    engine = an_engine()
+
+    stage.probe(
+        engine, ask=stage.ask(settings={"least": "-5.5", "checks": "own"}), level="standard"
+    )
+
+    settings = json.loads(engine.made("probe").input.partition(b"\n")[0])
+    assert [check["metrics"] for check in settings["checks"]] == [{"loss": {"min": -5.5}}]
+    assert settings["checks"][0]["source"] == "print(1)"
