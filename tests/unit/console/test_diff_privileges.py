@@ -1,0 +1,103 @@
+"""What people see of a search of privileges."""
+
+import io
+
+from rich.console import Console
+
+from rocmrun.console.diff_privileges import found_as_json, print_found
+from rocmrun.core.oracle import TrialResult
+from rocmrun.core.privilege_report import (
+    Certificate,
+    Found,
+    PrivilegeVerdict,
+    TrialRecord,
+    Verification,
+)
+from rocmrun.core.report import EngineSummary, HostSummary
+from tests.builders import DIGEST, plan, request
+
+SIDE = {"total": 0.9, "band": "tight"}
+KEPT = PrivilegeVerdict(
+    privilege="seccomp:+mempolicy",
+    verdict="required",
+    evidence="set_mempolicy: \x1b[31mOperation not permitted",
+    error="EPERM",
+    cause="seccomp",
+    exposes="mbind",
+    instead_of=("seccomp:unconfined",),
+)
+GONE = PrivilegeVerdict(
+    privilege="cap:SYS_PTRACE", verdict="removable", evidence="passed", effect="unlock", warning="jobs can lose speed"
+)  # fmt: skip
+
+
+def found(**changes: object) -> Found:
+    values: dict[str, object] = {
+        "profile": "job",
+        "image_ref": "example.com/rocm/torch:1",
+        "image_digest": DIGEST,
+        "oracle": {},
+        "profile_hash": "ab",
+        "engine": EngineSummary(kind="docker", version="20.10.24", api_version="1.41", address=""),
+        "host": HostSummary(kernel="6.8.0"),
+        "base": (),
+        "permissive": ("seccomp:unconfined", "cap:SYS_PTRACE"),
+        "minimal": ("seccomp:+mempolicy",),
+        "one_minimal": True,
+        "stopped": False,
+        "verification": Verification(
+            passes=5, runs=5, control_passes=2, control_runs=2, excluded_failure_rate=0.451
+        ),
+        "verdicts": (KEPT, GONE),
+        "runs": (
+            TrialRecord(request="ab", items=(), purpose="gate", result=TrialResult(verdict="fail")),
+        ),
+        "exposure": {"permissive": {"total": 6.1, "band": "exposed"}, "minimal": SIDE},
+        "started_at": "then",
+        "ended_at": "now",
+        **changes,
+    }
+    return Found(
+        certificate=Certificate.model_validate(values), plan=plan(), profile=request().profile
+    )
+
+
+def printed(shown: Found, *forms: str) -> str:
+    stream = io.StringIO()
+    print_found(Console(file=stream, width=200, markup=False, highlight=False), shown, forms)
+    return stream.getvalue()
+
+
+def test_a_verdict_is_shown_with_its_evidence_and_who_refused() -> None:
+    """In the program's own words, without what a terminal would obey."""
+    text = printed(found())
+
+    assert "seccomp:+mempolicy (instead of seccomp:unconfined)  required   set_mempolicy: Operation not permitted [seccomp]" in text  # fmt: skip
+    assert "\x1b" not in text
+    assert "cap:SYS_PTRACE (unlocks system calls only)" in text
+    assert "note: cap:SYS_PTRACE: jobs can lose speed" in text
+    assert "job needs beyond the baseline: seccomp:+mempolicy" in text
+    assert "exposure 6.1 (exposed) → 0.9 (tight), of 10" in text
+
+
+def test_how_sure_it_is_is_said() -> None:
+    """Five passes exclude 45 %, one says little, and a job that fails at times is named."""
+    seen = {"control_passes": 2, "control_runs": 2, "excluded_failure_rate": 0.451}
+    once = found(verification={**seen, "passes": 1, "runs": 1})
+    flaky = found(verification={**seen, "passes": 4, "runs": 5})
+
+    assert "5 of 5, the permissive side 2 of 2: it fails in less than 45% of runs (at 95 %)" in printed(found())  # fmt: skip
+    assert "seen once, which says little of how often it fails" in printed(once)
+    assert "the job fails at times, whatever it may" in printed(flaky)
+    assert "can be too large" in printed(found(one_minimal=False))
+
+
+def test_the_forms_that_are_asked_for_are_shown() -> None:
+    """None by default; JSON has all."""
+    assert "docker run" not in printed(found())
+    assert "docker run" in printed(found(), "docker")
+    assert "hostIPC: false" in printed(found(), "kubernetes")
+    body = found_as_json(found())
+    assert {"docker", "compose", "kubernetes"} == set(body["forms"])
+    assert {"verdicts", "minimal", "runs", "exposure"} <= body.keys()
+    assert body["needs_more"] is True
