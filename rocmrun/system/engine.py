@@ -10,11 +10,10 @@ import json
 import os
 import re
 import socket
-import struct
 import tarfile
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +21,6 @@ import docker
 import docker.auth
 import docker.errors
 import requests.exceptions
-import urllib3.exceptions
 from docker.utils.socket import frames_iter as _frames_iter
 
 from rocmrun.core.engine_errors import container_error, pull_error
@@ -30,6 +28,7 @@ from rocmrun.core.host import EngineFacts, VolumeFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
+from rocmrun.core.log_frames import frames_of
 from rocmrun.core.run import ContainerState, Created, PathOwner, PathStat, PullEvent
 from rocmrun.errors import (
     EngineDenied,
@@ -46,7 +45,6 @@ MINIMUM_API = (1, 41)
 _NO_SUCH_PATH = re.compile(r"too many links|lstat .*: not a directory")
 CALL_TIMEOUT_SECONDS = 60
 STDOUT = 1
-FRAME_HEADER = struct.Struct(">BxxxL")
 # The engine's own keys, Ctrl-P Ctrl-Q, are common in shells and editors and would cut the workload off.
 NO_DETACH = ",".join(["ctrl-@", "ctrl-^"] * 8)
 
@@ -460,7 +458,9 @@ class DockerEngine:
             )
             api._raise_for_status(response)
         with contextlib.closing(response), _translated("read the log"):
-            yield from _whole(response) if tty else _frames(response.raw.read)
+            chunks = _chunks(response)
+            # A terminal has one stream, and no frames.
+            yield from ((STDOUT, chunk) for chunk in chunks) if tty else frames_of(chunks)
 
     def rename(self, container_id: str, name: str) -> None:
         """Give a container another name."""
@@ -485,20 +485,10 @@ class DockerEngine:
         self._api.close()
 
 
-def _whole(response: Any) -> Iterator[tuple[int, bytes]]:
-    """Yield the one stream of a terminal."""
-    yield from ((STDOUT, data) for data in response.iter_content(chunk_size=None))
-
-
-def _frames(read: Callable[[int], bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield the frames of a log: stream, three bytes of nothing, length; then that many bytes."""
-    try:
-        while len(header := read(FRAME_HEADER.size)) == FRAME_HEADER.size:
-            stream, length = FRAME_HEADER.unpack(header)
-            yield stream, read(length)
-    except urllib3.exceptions.HTTPError:
-        # The engine hangs up when the container is removed.
-        return
+def _chunks(response: Any) -> Iterator[bytes]:
+    """Yield what comes, as it comes; the engine hangs up when the container is removed."""
+    with contextlib.suppress(requests.exceptions.ChunkedEncodingError):
+        yield from response.iter_content(chunk_size=None)
 
 
 def _image_facts(body: Mapping[str, Any]) -> ImageFacts:
