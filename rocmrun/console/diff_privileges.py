@@ -1,5 +1,6 @@
 """Render what diff-privileges found: a table of verdicts, the minimal profile in several forms, and JSON."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
@@ -7,8 +8,8 @@ from rich.table import Table
 
 from rocmrun.console.output import JSON_VERSION, print_table
 from rocmrun.core.docker_run import docker_run_line
-from rocmrun.core.exposure import HIGHEST
-from rocmrun.core.plan import Plan
+from rocmrun.core.exposure import HIGHEST, Exposure
+from rocmrun.core.plan import Grant, Plan
 from rocmrun.core.privilege_forms import compose_form, kubernetes_form
 from rocmrun.core.privilege_report import (
     Certificate,
@@ -17,6 +18,7 @@ from rocmrun.core.privilege_report import (
     StaticDifference,
     Verification,
 )
+from rocmrun.core.privileges import privilege_of
 from rocmrun.core.text import printable
 
 FORMS = ("docker", "compose", "kubernetes")
@@ -116,9 +118,7 @@ def static_as_json(difference: StaticDifference) -> dict[str, Any]:
                 ],
                 "exposure": exposure.to_json(),
             }
-            for name, only, exposure in zip(
-                difference.names, difference.only, difference.exposures, strict=True
-            )
+            for index, (name, only, exposure) in enumerate(_sides(difference))
         ],
         "both": list(difference.both),
         "untested": difference.untested,
@@ -127,16 +127,33 @@ def static_as_json(difference: StaticDifference) -> dict[str, Any]:
 
 def print_static(console: Console, difference: StaticDifference) -> None:
     """Print what either side alone has, and both exposures."""
-    for name, only, exposure in zip(
-        difference.names, difference.only, difference.exposures, strict=True
-    ):
+    for index, (name, only, exposure) in enumerate(_sides(difference)):
         title = f"Only {name} ({len(only)}), exposure {exposure.total:.1f}, {exposure.band}:"
         console.print(printable(title), style="bold")
         table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 2))
         for grant in only:
-            table.add_row(printable(grant.what), printable(grant.reason))
+            table.add_row(
+                printable(grant.what),
+                printable(grant.reason),
+                _exposes(grant.what, difference, index),
+            )
         print_table(console, table)
         console.print()
     for item, why in difference.untested.items():
         console.print(printable(f"{item} is in no plan: {why}"))
     console.print(f"{len(difference.both)} rights are in both; nothing was run")
+
+
+def _sides(
+    difference: StaticDifference,
+) -> Iterator[tuple[str, tuple[Grant, ...], Exposure]]:
+    return zip(difference.names, difference.only, difference.exposures, strict=True)
+
+
+def _exposes(what: str, difference: StaticDifference, side: int) -> str:
+    """Return what the catalogue says of a grant as it works on one side; "" for what is no privilege."""
+    rights = {*difference.both, *(grant.what for grant in difference.only[side])}
+    try:
+        return privilege_of(what, root="user:root" in rights).exposes
+    except ValueError:
+        return ""

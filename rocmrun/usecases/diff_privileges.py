@@ -118,6 +118,7 @@ class _Diff:
     _asked: PrivilegeTrials = field(init=False)
     _settings: Settings = field(init=False)
     _hash: str = field(init=False)
+    _timed: bool = field(init=False, default=False)
     _started_at: str = field(init=False, default_factory=now)
 
     def __post_init__(self) -> None:
@@ -193,7 +194,18 @@ class _Diff:
 
     def _ask(self, questions: Sequence[Question]) -> list[bool]:
         check_unchanged(self.sides.prepared, self.engine)
+        if not self._timed and questions[0].purpose == "search":
+            self._say_how_long()
         return self._asked(questions)
+
+    def _say_how_long(self) -> None:
+        """Say how long the search may take, now that runs have shown how long one takes."""
+        self._timed = True
+        records = self._asked.records
+        seconds = max(record.result.seconds for record in records)
+        left = max(1, expected_runs(len(self.sides.permissive), self._settings) - len(records))
+        minutes = math.ceil(left * seconds / self._settings.jobs / 60)
+        self.voice.say(f"a run takes up to {seconds:.1f} s: about {minutes} min more")
 
     def _never(self) -> OracleFails:
         """Say what is known of a job that fails with every privilege."""

@@ -265,6 +265,7 @@ def test_two_profiles_are_compared_without_a_run(bench: Bench) -> None:
     assert {"rootfs:rw", "seccomp:unconfined", "user:root"}.isdisjoint(found["both"])
     assert {"rootfs:rw", "seccomp:unconfined"} == {grant["what"] for grant in small["only"]}
     assert "user:root" in {grant["what"] for grant in root["only"]}
+    assert all(grant["exposes"] for grant in small["only"])
     assert {2.2} == {small["exposure"]["total"], root["exposure"]["total"]}
 
 
