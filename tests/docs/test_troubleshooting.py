@@ -43,7 +43,9 @@ def test_a_mistake_reads_as_shown(
 
     if mistake.words[0] == "launch":
         # It looks for an engine in a thread of its own, which would outlive the test.
-        done = subprocess.run([PROGRAM, *mistake.words], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [PROGRAM, *mistake.words], capture_output=True, text=True, check=False
+        )
         code, printed = done.returncode, done.stdout + done.stderr
     else:
         code, captured = run([*mistake.words, *host]), capsys.readouterr()
