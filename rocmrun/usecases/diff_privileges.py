@@ -21,7 +21,7 @@ from rocmrun.core.report import EngineSummary, HostSummary
 from rocmrun.core.search import Search
 from rocmrun.core.search_space import Finding, Question, Settings, Space
 from rocmrun.core.voice import Voice
-from rocmrun.errors import Interrupted, OracleFails, PlanRefused, UsageError
+from rocmrun.errors import Interrupted, OracleFails, PlanRefused, Unavailable, UsageError
 from rocmrun.system import gpu_locks, signals
 from rocmrun.system.caller import read_caller
 from rocmrun.system.sysfs import read_host
@@ -164,8 +164,9 @@ class _Diff:
             leave_out_what_cannot_start(self.sides, self._asked.trials, self.voice)
             space = self.sides.space
             finding = Search(space, self._ask, self._settings).run()
-        except Interrupted as error:
-            error.hint = "go on where it stopped: the same line with --resume"
+        except (Interrupted, Unavailable) as error:
+            again = "go on where it stopped: the same line with --resume"
+            error.hint = f"{error.hint}; {again}" if error.hint else again
             raise
         if finding.status == "never":
             raise self._never()

@@ -8,7 +8,7 @@ from rocmrun.core.host import HostFacts
 from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.core.plan import Plan
 from rocmrun.core.planner import make_plan
-from rocmrun.core.privilege_sides import Asked, items_of, recipe_items, space_of, with_items
+from rocmrun.core.privilege_sides import ROOT, Asked, items_of, recipe_items, space_of, with_items
 from rocmrun.core.privileges import severity_of
 from rocmrun.core.profile import Profile
 from rocmrun.core.search_space import Space
@@ -88,10 +88,14 @@ class Sides:
         return ""
 
     def leave_out_what_no_plan_holds(self) -> None:
-        """Add the items one by one, the mildest first: what a plan refuses then is untested."""
-        root = "user:root" in {*self.base, *self.permissive}
+        """Add the items one by one, root and then the mildest first: what a plan refuses then is untested."""
+        root = ROOT in {*self.base, *self.permissive}
         held: list[str] = []
-        for item in sorted(self.permissive, key=lambda one: (severity_of(one, root=root), one)):
+        # Root opens nodes that no group opens, so that it makes plans of more items than it forbids.
+        order = sorted(
+            self.permissive, key=lambda one: (one != ROOT, severity_of(one, root=root), one)
+        )
+        for item in order:
             if why := self._refusal([*held, item]):
                 self.leave_out([item], why)
             else:

@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -10,24 +9,29 @@ from typing import Any
 
 from rocmrun.core import labels
 from rocmrun.core.create_request import create_request
-from rocmrun.core.oracle import CommandOracle, Outcome, TrialResult, judge, judge_probe
+from rocmrun.core.oracle import CommandOracle, TrialResult, judge, judge_probe
 from rocmrun.core.plan import Plan, canonical_json
-from rocmrun.core.text import MIB
 from rocmrun.core.voice import Voice
-from rocmrun.errors import EngineFailed, HostNotReady, ProbeFailed
-from rocmrun.system import signals
+from rocmrun.errors import (
+    EngineFailed,
+    HostNotReady,
+    LimitDropped,
+    PortTaken,
+    ProbeFailed,
+    RocmrunError,
+)
 from rocmrun.system.caller import process_label, values_of
+from rocmrun.usecases.attempt import Attempt
 from rocmrun.usecases.containers import CreatedContainer, check_command, check_groups, created
-from rocmrun.usecases.engine_protocol import Attachment, Engine
+from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.proving import prove
 from rocmrun.usecases.secrets import secret_files
 
 ROLE = "trial"
-STDOUT = 1
-KEPT_BYTES = MIB // 4
 NO_PROGRAM = "/rocmrun-canary/no-such-program"
 # What an engine says of a container that it will not make: a reason of its own, and none of the job's.
 UNSTARTABLE = (EngineFailed, HostNotReady)
+HOST_ERRORS = (LimitDropped, PortTaken)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +93,10 @@ class Trials:
         with contextlib.ExitStack() as stack:
             running = [self._begun(stack, trial) for trial in trials]
             for one in running:
-                if isinstance(one, _Attempt):
+                if isinstance(one, Attempt):
                     one.join()
             return [
-                judge(one.outcome(), oracle) if isinstance(one, _Attempt) else one
-                for one in running
+                judge(one.outcome(), oracle) if isinstance(one, Attempt) else one for one in running
             ]
 
     def refusal(self, plan: Plan) -> str:
@@ -104,17 +107,17 @@ class Trials:
                 self.engine.start(container.container_id)
                 self.engine.kill(container.container_id, "SIGKILL")
         except UNSTARTABLE as error:
-            return error.message
+            return _refused(error).reason
         return ""
 
-    def _begun(self, stack: contextlib.ExitStack, trial: Trial) -> "_Attempt | TrialResult":
+    def _begun(self, stack: contextlib.ExitStack, trial: Trial) -> Attempt | TrialResult:
         try:
             files = stack.enter_context(self._secrets(trial.plan))
             container = stack.enter_context(self._created(trial, files))
             if trial.command is None:
                 check_groups(self.engine, container, trial.plan)
                 check_command(self.engine, container, trial.plan)
-            attempt = _Attempt(
+            attempt = Attempt(
                 engine=self.engine,
                 container_id=container.container_id,
                 attachment=self.engine.attach(container.container_id, stdin=False, tty=False),
@@ -123,7 +126,7 @@ class Trials:
             stack.callback(attempt.close)
             attempt.start()
         except UNSTARTABLE as error:
-            return TrialResult(verdict="unstartable", reason=error.message)
+            return _refused(error)
         return attempt
 
     def _secrets(self, plan: Plan) -> contextlib.AbstractContextManager[Mapping[str, str]]:
@@ -164,7 +167,7 @@ class Trials:
         except ProbeFailed as error:
             return TrialResult(verdict="fail", reason=error.message)
         except UNSTARTABLE as error:
-            return TrialResult(verdict="unstartable", reason=error.message)
+            return _refused(error)
         result = judge_probe(proof.report, self.accepted.get(trial.deep))
         return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
 
@@ -198,100 +201,14 @@ class Trials:
         }
 
 
+def _refused(error: RocmrunError) -> TrialResult:
+    """Return what a container that does not start is worth; what holds for every container ends the search."""
+    if isinstance(error, HOST_ERRORS):
+        raise error
+    return TrialResult(verdict="unstartable", reason=error.message)
+
+
 @contextlib.contextmanager
 def _unheard() -> Iterator[Callable[[object], None]]:
     """Tell nobody."""
     yield lambda _event: None
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """One attached run, bounded in time and in output; its thread reads, the main thread may be interrupted."""
-
-    engine: Engine
-    container_id: str
-    attachment: Attachment
-    timeout_seconds: float
-    _streams: tuple["_Kept", "_Kept"] = field(init=False)
-    _thread: threading.Thread = field(init=False)
-    _watchdog: threading.Timer = field(init=False)
-    _code: int | Exception | None = field(init=False, default=None)
-    _timed_out: bool = field(init=False, default=False)
-    _began: float = field(init=False, default=0.0)
-    _seconds: float = field(init=False, default=0.0)
-
-    def start(self) -> None:
-        """Start the container and read what it writes."""
-        self._streams = (_Kept(), _Kept())
-        self._thread = threading.Thread(target=self._follow, daemon=True)
-        self._watchdog = threading.Timer(self.timeout_seconds, self._time_out)
-        self._watchdog.daemon = True
-        self._began = time.monotonic()
-        self.engine.start(self.container_id)
-        self._watchdog.start()
-        self._thread.start()
-
-    def join(self) -> None:
-        """Wait for its end."""
-        signals.wait_until(self._ended)
-        self._watchdog.cancel()
-
-    def close(self) -> None:
-        """Drop the connection."""
-        self.attachment.close()
-
-    def outcome(self) -> Outcome:
-        """Return what it did.
-
-        Raises:
-            RocmrunError: the engine did not say how it ended.
-        """
-        if isinstance(self._code, Exception):
-            raise self._code
-        killed = self._code not in {0, None}
-        out, err = self._streams
-        return Outcome(
-            exit_code=self._code,
-            stdout=out.text,
-            stderr=err.text,
-            seconds=self._seconds,
-            timed_out=self._timed_out,
-            oom_killed=killed and self.engine.state(self.container_id).oom_killed,
-        )
-
-    def _ended(self, seconds: float) -> bool:
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-    def _follow(self) -> None:
-        try:
-            for stream, data in self.attachment.frames():
-                self._streams[0 if stream == STDOUT else 1].add(data)
-            self._code = self.engine.wait(self.container_id)
-        except Exception as error:  # noqa: BLE001  # raised again in the main thread
-            self._code = error
-        self._seconds = time.monotonic() - self._began
-
-    def _time_out(self) -> None:
-        self._timed_out = True
-        with contextlib.suppress(Exception):
-            self.engine.kill(self.container_id, "SIGKILL")
-
-
-class _Kept:
-    """The first and the last part of a stream."""
-
-    def __init__(self) -> None:
-        self._first, self._last = bytearray(), bytearray()
-
-    def add(self, data: bytes) -> None:
-        """Keep *data*, as far as there is room."""
-        room = KEPT_BYTES - len(self._first)
-        self._first += data[: max(0, room)]
-        self._last += data[max(0, room) :]
-        del self._last[: max(0, len(self._last) - KEPT_BYTES)]
-
-    @property
-    def text(self) -> str:
-        """What was kept."""
-        return (bytes(self._first) + bytes(self._last)).decode(errors="replace")

@@ -15,10 +15,12 @@ from rocmrun.core.run import Created
 from rocmrun.core.search_space import Settings
 from rocmrun.errors import (
     EngineFailed,
+    EngineUnreachable,
     InputError,
     OracleBlind,
     OracleFails,
     PlanRefused,
+    PortTaken,
     UsageError,
 )
 from rocmrun.usecases.diff_privileges import (
@@ -167,6 +169,34 @@ def test_what_the_engine_refuses_is_untested(stage: Stage) -> None:
     untested = found.certificate.verdicts[-1]
     assert (untested.privilege, untested.verdict) == ("cap:SYS_PTRACE", "untested")
     assert "unknown capability" in untested.evidence
+
+
+def test_a_port_that_is_taken_ends_the_search(stage: Stage) -> None:
+    """It says nothing of a privilege: every container would fail so."""
+    stage.profile(CPU_JOB + WIDE)
+    taken = PortTaken("cannot start the container: port is already allocated")
+
+    with pytest.raises(PortTaken):
+        diff(stage, Job(writable, failures={"start trial": taken}))
+
+
+def test_an_engine_that_goes_away_leaves_a_search_to_go_on_with(stage: Stage) -> None:
+    """What was answered is kept, and the error says how to go on."""
+    stage.profile(CPU_JOB + WIDE)
+
+    class Restarted(Job):
+        def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
+            if len(self.removed) == 6:
+                msg = "no Docker engine answers"
+                raise EngineUnreachable(msg)
+            return super().create(request, name, platform)
+
+    with pytest.raises(EngineUnreachable) as caught:
+        diff(stage, Restarted(writable))
+    found = diff(stage, Job(writable), resume=True)
+
+    assert "--resume" in str(caught.value.hint)
+    assert sum(run.reused for run in found.certificate.runs) >= 3
 
 
 def test_what_policy_refuses_is_untested(stage: Stage) -> None:
