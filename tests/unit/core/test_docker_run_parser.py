@@ -95,3 +95,11 @@ def test_the_last_scalar_counts_and_lists_add_up() -> None:
     assert run.last("ipc") == "private"
     assert run.all("env") == ("A=1", "B=2")
     assert not run.has("interactive")
+
+
+@pytest.mark.parametrize(
+    "line", ["docker container run -- x", "docker --context=far run x", "time sudo docker run x"]
+)
+def test_other_ways_to_write_the_command_are_read(line: str) -> None:
+    """With the long form, the end of options, options of docker itself and programs before it."""
+    assert parse_docker_run(line).image == "x"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rocmrun.core.docker_run_parser import parse_docker_run
 from rocmrun.core.docker_run_profile import ImportedRun, profile_from_run
+from rocmrun.core.docker_run_reasons import why_no_option
 from rocmrun.core.new_profile import imported_text
 from rocmrun.core.profile_parameters import filled_in
 from rocmrun.core.profile_parse import find_mistakes
@@ -240,6 +241,45 @@ def test_a_moving_tag_is_said() -> None:
     """The lock pins what it names on the day of the lock."""
     assert any("moves" in said for said in imported("", image="x/y:latest").changed)
     assert not any("moves" in said for said in imported("", image="x/y:v1.2.3").changed)
+
+
+@pytest.mark.parametrize(
+    ("options", "container"),
+    [
+        ("--network mynet", {"network": "bridge"}),
+        ("--network none", {}),
+        ("--network bridge", {"network": "bridge"}),
+        ("--memory 0 --pids-limit -1 --restart no --ipc private", {}),
+        ("--security-opt no-new-privileges --cpus $CPUS", {"cpus": "${cpus}"}),
+        ("--user $(id -u):$(id -g)", {}),
+        ("-e HIP_VISIBLE_DEVICES=all -w /", {}),
+        ("-v /data --device /dev/kfd --init", {}),
+    ],
+)
+def test_what_is_no_setting_leaves_none(options: str, container: dict[str, str]) -> None:
+    """Unlimited is no limit to keep, a nameless volume no mount, and the caller is the default."""
+    assert container == imported(options).data.get("container", {})
+
+
+def test_two_expressions_of_one_name_are_two_parameters() -> None:
+    """$PWD and $(pwd) need not be the same; what was quoted by backticks is one, too."""
+    found = imported("-v $PWD/a:/a -v $(pwd)/b:/b -e X=`date`")
+
+    assert list(found.data["parameters"]) == ["date", "pwd", "pwd_2"]
+    assert found.data["container"]["env"] == {"X": "${date}"}
+
+
+def test_a_mount_that_docker_would_refuse_is_read_as_meant() -> None:
+    """A line break in it is no reason to lose the rest."""
+    found = imported('--mount "type=bind,source=/a,target=/b\n,readonly"')
+
+    assert [mount["source"] for mount in found.data["mounts"]] == ["/a"]
+
+
+def test_a_missed_option_says_where_it_went() -> None:
+    """For those who bring docker's options to rocmrun; aliases count, and other programs' options do not."""
+    assert "never" in (why_no_option("--privileged") or "")
+    assert why_no_option("--no-such") is None
 
 
 @given(
