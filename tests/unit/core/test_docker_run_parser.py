@@ -103,3 +103,20 @@ def test_the_last_scalar_counts_and_lists_add_up() -> None:
 def test_other_ways_to_write_the_command_are_read(line: str) -> None:
     """With the long form, the end of options, options of docker itself and programs before it."""
     assert parse_docker_run(line).image == "x"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "docker run x >",
+        "docker run x > # end",
+        "docker run x 2>&1 | tee log",
+        "docker run x < in",
+        "docker run x &&\\\n",
+    ],
+)
+def test_what_comes_after_the_command_is_no_part_of_it(line: str) -> None:
+    """Redirections and pipes belong to the shell, also where nothing follows them."""
+    run = parse_docker_run(line)
+
+    assert (run.image, run.command) == ("x", ())

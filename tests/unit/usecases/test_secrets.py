@@ -14,6 +14,7 @@ from rocmrun.core.plan import Plan
 from rocmrun.core.profile_parse import parse_profile
 from rocmrun.core.ungranted import ungranted
 from rocmrun.errors import HostNotReady, SecretMissing
+from rocmrun.system.secret_files import secret_root
 from rocmrun.usecases.secrets import (
     check_owner,
     check_secrets,
@@ -156,3 +157,20 @@ def test_the_request_names_the_file_and_never_the_value() -> None:
     writable = [{**m, "ReadOnly": False} for m in workload["HostConfig"]["Mounts"]]
     workload["HostConfig"]["Mounts"] = writable
     assert any("/run/secrets/token" in right for right in ungranted(workload, made))
+
+
+@pytest.mark.parametrize(
+    ("environment", "place"),
+    [
+        ({"XDG_RUNTIME_DIR": "/run/user/7"}, "/run/user/7/rocmrun/secrets"),
+        ({"XDG_RUNTIME_DIR": "relative"}, None),
+        ({}, None),
+    ],
+)
+def test_the_runtime_directory_is_the_users_own(
+    environment: dict[str, str], place: str | None
+) -> None:
+    """Without one it is the system's for root, and where logind puts it for others."""
+    usual = "/run/rocmrun/secrets" if os.getuid() == 0 else f"/run/user/{UID}/rocmrun/secrets"
+
+    assert str(secret_root(environment)) == (place or usual)
