@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rocmrun.cli.main import command_context
 from rocmrun.cli.new_profile import new_command
 from rocmrun.cli.options import json_option, lockfile_option, profile_dir_option, set_option
 from rocmrun.cli.unit import unit_command
@@ -23,7 +24,11 @@ def command() -> None:
     """
 
 
-@command.command("list", short_help="List the profiles that can be launched by name.")
+@command.command(
+    "list",
+    short_help="List the profiles that can be launched by name.",
+    context_settings=command_context(),
+)
 @profile_dir_option
 @lockfile_option
 @json_option
@@ -46,7 +51,9 @@ def list_command(*, profile_dirs: tuple[Path, ...], lockfile: Path | None, as_js
         print_list(summaries)
 
 
-@command.command("show", short_help="Show a profile with its parents merged.")
+@command.command(
+    "show", short_help="Show a profile with its parents merged.", context_settings=command_context()
+)
 @click.argument("name")
 @profile_dir_option
 @set_option
@@ -72,7 +79,9 @@ def show_command(
         print_shown(shown)
 
 
-@command.command("check", short_help="Report every mistake in profiles.")
+@command.command(
+    "check", short_help="Report every mistake in profiles.", context_settings=command_context()
+)
 @click.argument("names", nargs=-1, metavar="[NAME|FILE]...")
 @profile_dir_option
 @json_option
@@ -97,7 +106,11 @@ def check_command(*, names: tuple[str, ...], profile_dirs: tuple[Path, ...], as_
         print_checked(files)
 
 
-@command.command("schema", short_help="Print the JSON schema of profiles, for editors.")
+@command.command(
+    "schema",
+    short_help="Print the JSON schema of profiles, for editors.",
+    context_settings=command_context(),
+)
 def schema_command() -> None:
     """Print the JSON schema of profiles.
 

@@ -5,10 +5,15 @@ from pathlib import Path
 
 import click
 
+from rocmrun.cli.main import command_context
 from rocmrun.cli.options import lockfile_option, profile_dir_option, set_option
 
 
-@click.command("unit", short_help="Print a systemd unit that launches a profile.")
+@click.command(
+    "unit",
+    short_help="Print a systemd unit that launches a profile.",
+    context_settings=command_context(),
+)
 @click.argument("name")
 @click.option("--user", is_flag=True, help="For your own systemd manager, not the system's.")
 @click.option(
