@@ -8,8 +8,9 @@ from typing import Any
 from rocmrun.core.profile import Debug, Fetch, Mount, Profile
 from rocmrun.errors import UsageError
 
-# Runs in the image with whatever huggingface_hub it has. `local_dir` gets real files: links into HOME's cache,
-# which versions before 0.23 make, lead nowhere in the server's container.
+# Runs in the image with whatever huggingface_hub it has. Where it still has local_dir_use_symlinks, whose
+# default is "auto" (huggingface_hub, _snapshot_download.py), links are declined: one into HOME's cache would
+# lead nowhere in the server's container.
 DOWNLOADER = """
 import argparse, inspect, sys
 try:
@@ -120,6 +121,9 @@ def fetch_profile(
             "devices": (),
             "privileges": tuple(p for p in profile.privileges if p.grant == "user:root"),
             "debug": Debug(),
+            "probe": profile.probe.model_copy(
+                update={"runtime": "torch", "image": "", "checks": ()}
+            ),
             "fetch": Fetch(),
         }
     )

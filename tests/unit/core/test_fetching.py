@@ -107,7 +107,7 @@ def snapshot_download(repo_id, *, revision=None, local_dir=None, allow_patterns=
 
 @pytest.mark.parametrize("old", [False, True])
 def test_the_downloader_works_with_old_and_new_hub_clients(tmp_path: Path, *, old: bool) -> None:
-    """Old ones would make links into a cache that the server does not have; new ones know no such option."""
+    """Old ones could make links into a cache that the server does not have; others know no such option."""
     more = ', local_dir_use_symlinks="auto"' if old else ""
     shown = ", local_dir_use_symlinks" if old else ""
     (tmp_path / "huggingface_hub.py").write_text(HUB.format(more=more, shown=shown))
