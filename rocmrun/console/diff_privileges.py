@@ -1,6 +1,7 @@
 """Render what diff-privileges found: a table of verdicts, the minimal profile in several forms, and JSON."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -114,7 +115,8 @@ def static_as_json(difference: StaticDifference) -> dict[str, Any]:
             {
                 "name": name,
                 "only": [
-                    {"what": g.what, "reason": g.reason, "asked_by": g.asked_by} for g in only
+                    {**asdict(grant), "exposes": _exposes(grant.what, difference, index)}
+                    for grant in only
                 ],
                 "exposure": exposure.to_json(),
             }

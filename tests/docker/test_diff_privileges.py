@@ -225,7 +225,7 @@ def test_a_number_that_falls_short_is_degraded(bench: Bench) -> None:
 
 def test_an_interrupted_search_leaves_nothing_and_goes_on(bench: Bench) -> None:
     """Ctrl-C while a container runs; --resume does not run again what was answered."""
-    command = ("--", *job.python("import time; time.sleep(1)", job.OUTSIDE_THE_CACHES))
+    command = ("--", *job.python("import time; time.sleep(0.4)", job.OUTSIDE_THE_CACHES))
     process = bench.workspace.rocmrun.start("diff-privileges", bench.small, *FAST, *command)
     assert process.stderr is not None
     said = read_until(process.stderr, b"run 3 ")

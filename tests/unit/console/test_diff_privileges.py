@@ -4,12 +4,20 @@ import io
 
 from rich.console import Console
 
-from rocmrun.console.diff_privileges import found_as_json, print_found
+from rocmrun.console.diff_privileges import (
+    found_as_json,
+    print_found,
+    print_static,
+    static_as_json,
+)
+from rocmrun.core.exposure import score_plan
 from rocmrun.core.oracle import TrialResult
+from rocmrun.core.plan import Grant
 from rocmrun.core.privilege_report import (
     Certificate,
     Found,
     PrivilegeVerdict,
+    StaticDifference,
     TrialRecord,
     Verification,
 )
@@ -101,3 +109,27 @@ def test_the_forms_that_are_asked_for_are_shown() -> None:
     assert {"docker", "compose", "kubernetes"} == set(body["forms"])
     assert {"verdicts", "minimal", "runs", "exposure"} <= body.keys()
     assert body["needs_more"] is True
+
+
+def test_two_sides_are_shown_with_what_each_grant_exposes() -> None:
+    """A mount is no privilege of the catalogue; a capability is explained for the user that has it."""
+    grants = tuple(
+        Grant(what=what, reason="r", asked_by="p") for what in ("cap:SYS_NICE", "mount:/m:ro")
+    )
+    score = score_plan(plan(), request().host, None)
+    difference = StaticDifference(
+        names=("a", "b"),
+        only=(grants, ()),
+        both=("user:root",),
+        exposures=(score, score),
+        untested={"cap:SYS_ADMIN": "together with root"},
+    )
+    stream = io.StringIO()
+
+    first, second = static_as_json(difference)["sides"]
+    print_static(Console(file=stream, width=200, markup=False, highlight=False), difference)
+
+    assert [grant["exposes"] for grant in first["only"]] == ["priorities above others'", ""]
+    assert second["only"] == []
+    assert "Only a (2)" in stream.getvalue()
+    assert "cap:SYS_ADMIN is in no plan: together with root" in stream.getvalue()
