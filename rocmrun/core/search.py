@@ -23,9 +23,8 @@ from rocmrun.core.search_space import (
     Stopped,
 )
 
-BATCH_FROM = (
-    3  # With three workers or more a batch of leave-one-out tests takes less time than halving.
-)
+# With three workers or more a batch of leave-one-out tests takes less time than halving.
+BATCH_FROM = 3
 MOST_SEARCHES = 3
 
 
@@ -55,9 +54,11 @@ class Search:
     def _run(self) -> Finding:
         if not self._gate():
             return self._finding("never")
-        if self._passes(frozenset()) and self._deep_passes(frozenset()):
-            self._best = frozenset()
-            return self._finding("found")
+        if self._passes(frozenset()):
+            if self._deep_passes(frozenset()):
+                self._best = frozenset()
+                return self._finding("found")
+            self._best, self._deep = self._space.asked, True
         for _ in range(MOST_SEARCHES):
             self._purpose = "search"
             found = self._search()
@@ -156,6 +157,8 @@ class Search:
     def _verified(self) -> bool:
         """Ask for the set that was found again and again; where it fails, the permissive side must fail about as often."""
         self._rounds += 1
+        if not self._deep_passes(self._best):
+            return False
         few = self._settings.repeats * self._rounds
         passes = self._passes_of(self._best, few)
         if passes == few:

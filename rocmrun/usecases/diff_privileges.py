@@ -170,6 +170,11 @@ class _Diff:
             raise
         if finding.status == "never":
             raise self._never()
+        if finding.status == "stopped" and not finding.control_passes:
+            msg = "the budget was spent before the permissive side had passed once"
+            raise UsageError(
+                msg, hint=f"--budget {expected_runs(len(space.asked), self._settings)}"
+            )
         if finding.status == "unstable":
             self.voice.warn(
                 "runs of the same container contradict each other; the result is the permissive side"

@@ -217,6 +217,20 @@ def test_the_thorough_test_can_want_more_than_the_quick_one() -> None:
     assert (found.status, found.minimal) == ("found", ("a", "k"))
 
 
+def test_what_the_quick_test_does_not_see_is_searched_thoroughly() -> None:
+    """The minimal side passes the quick test alone: from there on every question is the thorough one."""
+    deep: list[bool] = []
+
+    def ask(batch: Sequence[Question]) -> list[bool]:
+        deep.extend(question.deep for question in batch)
+        return [not question.deep or "k" in question.members for question in batch]
+
+    found = Search(Space.of(NAMES), ask, Settings(deep=True)).run()
+
+    assert (found.status, found.minimal) == ("found", ("k",))
+    assert deep.count(False) == 3
+
+
 def test_a_spent_budget_leaves_the_smallest_set_known_to_pass() -> None:
     """What is left out was seen to be left out; nothing is claimed to be proven."""
     predicate = needs("ck")

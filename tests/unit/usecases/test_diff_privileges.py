@@ -289,6 +289,14 @@ def test_a_search_goes_on_where_it_stopped(stage: Stage) -> None:
     assert sum(run.reused for run in afresh.certificate.runs) == 0
 
 
+def test_a_budget_that_ends_before_a_pass_is_refused(stage: Stage) -> None:
+    """Nothing is known then, so that nothing is reported."""
+    stage.profile(CPU_JOB + WIDE)
+
+    with pytest.raises(UsageError, match="before the permissive side had passed once"):
+        diff(stage, Job(writable), budget=Budget(runs=1), settings=Settings(jobs=4))
+
+
 def test_parallel_runs_find_the_same(stage: Stage) -> None:
     """Four at a time."""
     stage.profile(CPU_JOB + WIDE)
