@@ -166,7 +166,9 @@ def space_of(asked: Iterable[str], base: Iterable[str], *, shm_baseline: int) ->
     varying = set(asked) - fixed
     root = ROOT in varying or ROOT in fixed
     offered = {
-        narrow for item in varying for narrow in _alternatives(item, shm_baseline, ROOT in fixed)
+        narrow
+        for item in varying
+        for narrow in _alternatives(item, shm_baseline, root=ROOT in fixed)
     }
     elements = (varying | offered) - fixed
     ordered = sorted(elements, key=lambda item: (severity_of(item, root=root), item))
@@ -178,7 +180,7 @@ def space_of(asked: Iterable[str], base: Iterable[str], *, shm_baseline: int) ->
     )
 
 
-def _alternatives(item: str, shm_baseline: int, root: bool) -> tuple[str, ...]:  # noqa: FBT001
+def _alternatives(item: str, shm_baseline: int, *, root: bool) -> tuple[str, ...]:
     if item == "ipc:host":
         return _sizes(RECIPE_SHM, shm_baseline)
     if item.startswith("shm:"):
