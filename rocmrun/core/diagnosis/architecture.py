@@ -1,0 +1,68 @@
+"""Code for the GPU: targets that an image lacks, and overrides that claim another GPU."""
+
+import re
+
+from rocmrun.core.diagnosis.evidence import Evidence
+from rocmrun.core.diagnosis.finding import Rule, Sign
+from rocmrun.core.diagnosis.looks import (
+    absent,
+    all_of,
+    any_of,
+    anywhere,
+    fact,
+    text,
+    told,
+    variable,
+)
+from rocmrun.core.diagnosis.words import CRASH, FAULT
+
+_NO_CODE = text(
+    r"invalid device function|hiperrornobinaryforgpu|hiperrorinvaliddevicefunction|hiperrorinvalidkernelfile|hiperrorsharedobjectinitfailed|hiperrornotfound|no kernel image|unable to find code object|no binary for gpu"
+    r"|tensilelibrary\S{0,60}[^\n]{0,80}(?:illegal|no such|not found|could not|cannot)|cannot read [^\n]{0,160}tensile|illegal seek|could not load [^\n]{0,80}tensile|(?:no|missing) (?:code objects?|kernels?) for gfx"
+    r"|(?:gfx\w+|arch\w*)[^\n]{0,60}(?:not (?:in|among|supported|compiled|built)|unsupported|is not supported)|not (?:compiled|built) (?:for|with) [^\n]{0,40}(?:gfx|arch)|not compatible with the current pytorch|hipblaslt[^\n]{0,60}unsupported arch|get_arch_list"
+)
+_ISA = text(r"invalid_isa|0x100f|instruction set architecture is invalid")
+_OVERRIDE = any_of(
+    variable(r"HSA_OVERRIDE_GFX_VERSION(?:_\d+)?"),
+    told(r"^override"),
+    text(r"hsa_override_gfx_version[= :]+\S*\d"),
+)
+
+
+def _undotted(seen: Evidence) -> bool:
+    return any(
+        re.match(r"HSA_OVERRIDE_GFX_VERSION", name)
+        and not re.fullmatch(r"\d+\.\d+\.\d+[\s\w]*.*", value.strip())
+        for name, (value, _) in seen.env.items()
+    )
+
+
+RULES = (
+    Rule(
+        kind="arch-not-in-image",
+        symptom="arch",
+        needs=_NO_CODE,
+        unless=all_of(_OVERRIDE, _ISA),
+        signs=(
+            Sign(6, "a library or torch has no code for this GPU", _NO_CODE),
+            Sign(1, "the GPU's target is named", fact(lambda seen: bool(seen.gfx))),
+            Sign(-3, "an override claims another GPU", all_of(_OVERRIDE, absent(text(r"illegal seek|get_arch_list")))),
+        ),
+        undecided="which library lacks it: `python3 -c 'import torch; print(torch.cuda.get_arch_list())'`, and the files in /opt/rocm/lib/rocblas/library",
+    ),
+    Rule(
+        kind="hsa-override-wrong",
+        symptom="arch",
+        needs=all_of(any_of(_OVERRIDE, _ISA), any_of(_NO_CODE, _ISA, text(CRASH), text(FAULT), text(r"hang|nan\b|garbage|wrong result|shows gfx"))),
+        signs=(
+            Sign(4, "HSA_OVERRIDE_GFX_VERSION claims another GPU", _OVERRIDE),
+            Sign(4, "code of another instruction set was run", _ISA),
+            Sign(3, "a kernel faulted", text(FAULT)),
+            Sign(2, "code is missing all the same, or it crashes", any_of(_NO_CODE, text(CRASH))),
+            Sign(2, "the tool shows another target than the GPU has", anywhere(r"(?:rocminfo|runtime\w*|shows|reports)[^\n]{0,30}gfx\w+|left over|right_value|wrong family|another card")),
+            Sign(2, "its form is not MAJOR.MINOR.STEPPING", fact(_undotted)),
+            Sign(-4, "a processor's own GPU is named too", text(r"\bi-?gpu\b|integrated|vega 8\b")),
+        ),
+        settles=_OVERRIDE,
+    ),
+)  # fmt: skip

@@ -1,0 +1,110 @@
+"""Several processes or GPUs together: shared memory, network, handles between processes, transfers between GPUs."""
+
+from rocmrun.core.diagnosis.finding import Rule, Sign
+from rocmrun.core.diagnosis.looks import (
+    absent,
+    all_of,
+    any_of,
+    anywhere,
+    flag,
+    text,
+    told,
+    variable,
+)
+from rocmrun.core.diagnosis.words import NO_SPACE
+
+_SHARED_MEMORY_FULL = text(
+    rf"posix_fallocate[^\n]{{0,80}}{NO_SPACE}|(?:/dev/shm|shared[- ]memory|shm\w*|nccl-\w+)[^\n]{{0,120}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,120}}(?:/dev/shm|shared memory|\bshm\b|nccl)|error while creating shared memory segment|insufficient shared memory|out of shared memory|increase[^\n]{{0,30}}shared memory|torch_shm_manager|could not allocate [^\n]{{0,40}}shared memory|unable to (?:allocate|mmap|write|resize)[^\n]{{0,40}}(?:shared memory|/dev/shm|torch_)|failed to resize[^\n]{{0,30}}shm"
+)
+_BUS = text(r"bus error|\bsigbus\b|signal 7\b|exit code 135|exitcode\W{1,4}-7\b")
+_IPC = text(
+    r"hipipc(?:get|open)mem(?:ory)?handle|cudaipc(?:get|open)memhandle|ipc memory creation|memory for ipc|hsa_amd_ipc|ipc_mode_legacy|ipc[_ ]?(?:mem)?[_ ]?handle"
+)
+_HANG = any_of(
+    text(
+        r"\bhangs?\b|\bhung\b|no further output|\bstuck\b|freez|deadlock|watchdog|timed? ?out|takes the host down|never returns|blocks forever|no progress"
+    ),
+    anywhere(r"hang"),
+)
+_PEER = any_of(
+    anywhere(r"\bp2p\b|peer[- ]to[- ]peer|iommu|peer access|direct pcie"),
+    text(r"all_?reduce|rccl|nccl|# using devices"),
+)
+_NO_INTERFACE = text(
+    r"no (?:usable )?(?:socket|network|ip) interfaces?(?: found)?|no interface (?:found|named)|address family not supported|network is unreachable|unable to find (?:a )?(?:usable )?(?:network )?interface|no such device[^\n]{0,30}(?:eth|ifname)|bootstrap[^\n]{0,60}(?:no socket|fail|no interface)|cannot assign requested address|ifname[^\n]{0,60}(?:not found|no|invalid)"
+)
+_NO_NAME = text(
+    r"unable to resolve hostname|(?:hostname|gethostbyname|getaddrinfo)[^\n]{0,80}(?:not known|fail|unknown|resolve)|name or service not known|temporary failure in name resolution|could not resolve (?:host|address)|failed to resolve local"
+)
+
+RULES = (
+    Rule(
+        kind="shm-too-small",
+        symptom="no space",
+        needs=any_of(_SHARED_MEMORY_FULL, _BUS, text(r"/dev/shm[^\n]{0,60}(?:64|full|100%)")),
+        signs=(
+            Sign(7, "shared memory is full", _SHARED_MEMORY_FULL),
+            Sign(4, "a process touched shared memory that is not there: SIGBUS", _BUS),
+            Sign(3, "a DataLoader's worker, or a collective, was at it", all_of(_BUS, text(r"dataloader|worker|nccl|rccl|multiprocess|shared memory|shm"))),
+            Sign(1, "/dev/shm has the engine's default of 64 MiB", text(r"\bshm\w*\W[^\n]{0,30}64|64 ?mi?b|64m\b|/dev/shm volume")),
+        ),
+    ),
+    Rule(
+        kind="network-none",
+        symptom="network",
+        needs=any_of(_NO_INTERFACE, _NO_NAME),
+        signs=(
+            Sign(6, "no network interface can be used", _NO_INTERFACE),
+            Sign(4, "the host's own name cannot be resolved", _NO_NAME),
+            Sign(2, "it is a collective or its rendezvous", text(r"nccl|rccl|gloo|processgroup|torchrun|rendezvous|tcpstore|c10d|connectfullmesh|mpi|include/socket\.h")),
+            Sign(1, "the container has no network", any_of(flag(r"^--net(?:work)?=none"), told(r"network[\w.]*: \W?none"))),
+            Sign(-5, "a download is what fails", text(r"huggingface|pypi\.org|https?://")),
+        ),
+    ),
+    Rule(
+        kind="rccl-p2p-ipc",
+        needs=_IPC,
+        signs=(
+            Sign(6, "a handle of GPU memory for another process cannot be made or opened", text(r"hipipc(?:get|open)mem(?:ory)?handle[^\n]{0,80}(?:fail|invalid|error|-> ?[1-9])|failed to create memory for ipc|ipc memory creation failed|cudaipc\w+[^\n]{0,60}(?:fail|invalid|error)|hsa_amd_ipc\w+[^\n]{0,60}(?:fail|error)")),
+            Sign(2, "the old way of sharing is asked for", any_of(variable("HSA_ENABLE_IPC_MODE_LEGACY"), anywhere(r"ipc_mode_legacy"))),
+            Sign(1, "the driver is the kernel's own", text(r"in-tree|mainline|no amdgpu-dkms")),
+            Sign(-4, "memory is what it lacks", text(r"out of memory|not enough free|no free memory|vram")),
+            Sign(-4, "two containers are at it", text(r"two containers|other container|cross[- ]container|sidecar|separate per container|pid[_ ]?ns|hipipcopeneventhandle|/dev/shm/hip_")),
+        ),
+        settles=any_of(variable("HSA_ENABLE_IPC_MODE_LEGACY"), anywhere(r"ipc_mode_legacy")),
+        undecided="which of four causes: another job that uses peer access, HSA_ENABLE_IPC_MODE_LEGACY against the driver, iommu=pt, or the job itself: try one process, then NCCL_P2P_DISABLE=1",
+    ),
+    Rule(
+        kind="pid-namespace",
+        needs=any_of(text(r"hiperrorinvalidcontext|hiperrorinvaliddevicepointer|hipipcopeneventhandle|/dev/shm/hip_\d|ipc[^\n]{0,60}pid|pid (?:namespace|1)"), anywhere(r"pid_host|ipc_host|pid_ns")),
+        signs=(
+            Sign(3, "a handle of another process names nothing here", text(r"hiperrorinvalidcontext|hiperrorinvaliddevicepointer|invalid device context|hipipcopen(?:event|mem)handle")),
+            Sign(3, "shared memory is shared, process ids are not", any_of(flag(r"--ipc=(?:host|container)"), anywhere(r"ipc[_=: ]{1,2}host|hostipc|shareable|pid_ns|separate pid|pid namespaces?|all (?:are )?pid 1|both workloads are pid 1"))),
+            Sign(2, "names of event objects collide", text(r"/dev/shm/hip_\d")),
+            Sign(1, "several containers work together", text(r"containers?\b[^\n]{0,60}(?:another|two|both|sidecar|lmcache|exports?)|sidecar|two containers|cross[- ]container")),
+        ),
+    ),
+    Rule(
+        kind="stale-shm-lock",
+        needs=text(r"rocm_smi|rsmi|pthread_mutex|/dev/shm/"),
+        signs=(
+            Sign(7, "SMI waits for a lock in shared memory that nobody holds any more", text(r"pthread_mutex_(?:timed)?lock[^\n]{0,80}(?:110|time|fail)|rocm_smi[^\n]{0,80}(?:mutex|lock)[^\n]{0,60}(?:110|timed? ?out|fail|stale|held)|rsmi[^\n]{0,60}mutex|/dev/shm/rocm_smi")),
+            Sign(1, "it waits", _HANG),
+        ),
+    ),
+    Rule(
+        kind="iommu-p2p",
+        needs=all_of(_PEER, any_of(_HANG, text(r"iommu"))),
+        signs=(
+            Sign(3, "several GPUs hang once they reach each other's memory", all_of(_HANG, _PEER)),
+            Sign(3, "iommu=pt is missing", any_of(text(r"missing \W{0,3}iommu=pt|iommu=pt[^\n]{0,40}(?:missing|not set|absent)|iommu[^\n]{0,30}(?:not pass|translated|enabled)"), all_of(text(r"boot_image=|root=/dev|cmdline"), absent(text(r"boot_image=[^\n]{0,300}iommu=pt|cmdline: [^\n]{0,300}iommu=pt"))))),
+            Sign(2, "with it, or without peer access, it works", anywhere(r"^fix\w*: [^\n]{0,80}(?:iommu=pt|p2p)|nccl_p2p_disable=1[^\n]{0,40}works|iommu=pt[^\n]{0,40}works|fix_cmdline")),
+            Sign(1, "the transfers go from GPU to GPU over PCI Express", anywhere(r"direct pcie|pcie p2p|p2p/direct")),
+            Sign(-4, "a handle cannot be made", _IPC),
+            Sign(-5, "the GPU was reset", text(r"gpu reset|ring \S{1,20} timeout|uncorrectable")),
+            Sign(-3, "there is no network", text(r"no socket interface|address family|connection refused")),
+        ),
+        settles=all_of(_HANG, any_of(text(r"missing \W{0,3}iommu=pt"), anywhere(r"fix_cmdline|iommu=pt[^\n]{0,40}works"))),
+        undecided="whether peer access hangs it: NCCL_P2P_DISABLE=1 once; and `cat /proc/cmdline`",
+    ),
+)  # fmt: skip

@@ -1,0 +1,133 @@
+"""The engine: another kernel than this host's, confinement, sandboxes, and flags that are not AMD's."""
+
+from rocmrun.core.diagnosis.finding import Rule, Sign
+from rocmrun.core.diagnosis.looks import (
+    absent,
+    all_of,
+    any_of,
+    anywhere,
+    fact,
+    flag,
+    opened,
+    text,
+    told,
+)
+from rocmrun.core.diagnosis.words import HYPERVISED, NO_GPU, NO_NODE, WSL
+
+_SNAP = any_of(
+    text(
+        r"/run/snap\.docker|/var/snap/docker|snap\.docker|/snap/(?:bin/)?docker|snap install docker|docker[^\n]{0,30}\bsnap\b|\bsnap\b[^\n]{0,30}docker"
+    ),
+    fact(lambda seen: seen.engine and seen.engine.snap),
+)
+_NO_GPU_THERE = any_of(
+    text(rf"{NO_GPU}|rock module is not loaded|not found in modules|driver not initialized"),
+    text(r"/dev/(?:kfd|dri)[^\n]{0,80}(?:no such file|not found)"),
+    opened("ENOENT|EACCES|EPERM"),
+)
+
+RULES = (
+    Rule(
+        kind="docker-desktop-context",
+        symptom="kfd absent",
+        unless=any_of(text(WSL), _SNAP),
+        needs=any_of(text(HYPERVISED), told(r"lsmod|docker_context"), text(r"sudo docker"), fact(lambda seen: seen.engine and seen.engine.desktop)),
+        signs=(
+            Sign(5, "the engine is one that runs in a virtual machine", text(HYPERVISED)),
+            Sign(2, "the GPU is not seen there", _NO_GPU_THERE),
+            Sign(3, "with sudo another engine answers, and works", anywhere(r"sudo (?:docker )?(?:works|uses|docker)|docker_context|docker context")),
+            Sign(6, "the host has amdgpu loaded, and the engine's side has not", all_of(told(r"lsmod[^\n]{0,60}(?:amdgpu|loaded)|host[\w.]*: [^\n]{0,40}amdgpu[^\n]{0,20}loaded"), text(r"not loaded|no such file|not found|not initialized"))),
+            Sign(7, "the engine is Docker Desktop", fact(lambda seen: seen.engine and seen.engine.desktop)),
+        ),
+    ),
+    Rule(
+        kind="snap-docker",
+        symptom="kfd absent",
+        needs=_SNAP,
+        signs=(
+            Sign(7, "the engine is a snap package, which has its own /dev and /tmp", _SNAP),
+            Sign(1, "a path that exists is not found", text(r"no such file|not found|libdxcore|unauthorized")),
+        ),
+    ),
+    Rule(
+        kind="wsl-dxg",
+        symptom="kfd absent",
+        needs=any_of(text(WSL), anywhere(r"/dev/dxg|librocdxg|libdxcore|dxg_detection"), fact(lambda seen: seen.host and seen.host.wsl)),
+        signs=(
+            Sign(5, "this is Windows or WSL, where GPUs are reached through /dev/dxg", any_of(text(WSL), anywhere(r"/dev/dxg|librocdxg|libdxcore|dxg_detection"))),
+            Sign(2, "no GPU is found", _NO_GPU_THERE),
+            Sign(7, "this host is WSL", fact(lambda seen: seen.host and seen.host.wsl)),
+            Sign(-5, "the engine is a snap package", _SNAP),
+        ),
+    ),
+    Rule(
+        kind="sandbox-runtime",
+        needs=any_of(text(r"\brunsc\b|gvisor|\bkata\b|kata-|sysbox|firecracker|gofer"), fact(lambda seen: seen.engine and (seen.engine.default_runtime or "").startswith(("runsc", "kata", "sysbox")))),
+        signs=(
+            Sign(6, "the container runs in a sandbox that has no KFD of this host", text(r"\brunsc\b|gvisor|\bkata\b|kata-|sysbox|firecracker")),
+            Sign(1, "no GPU is found", _NO_GPU_THERE),
+            Sign(7, "the engine's default runtime is a sandbox", fact(lambda seen: seen.engine and (seen.engine.default_runtime or "").startswith(("runsc", "kata", "sysbox")))),
+        ),
+    ),
+    Rule(
+        kind="wrong-gpus-flag",
+        needs=any_of(text(r"could not select device driver|cdi|nvidia-container|unknown or invalid runtime name|unknown runtime specified|unknown flag: --gpus|--gpus"), flag(r"^--gpus|--runtime=nvidia")),
+        signs=(
+            Sign(7, "the engine has no device driver by that name: AMD GPUs are passed as nodes or by CDI", text(r"could not select device driver")),
+            Sign(7, "the engine knows no such CDI device", text(r"amd cdi spec not found|unresolvable cdi devices?|cdi device injection failed|failed to inject (?:cdi )?devices|unknown cdi|cdi[^\n]{0,40}(?:not found|not enabled|unresolvable|disabled)")),
+            Sign(5, "NVIDIA's runtime is asked for", text(r"nvidia-container-(?:cli|runtime)[^\n]{0,100}(?:error|fail|not found)|unknown (?:or invalid )?runtime (?:name|specified)[^\n]{0,20}(?:nvidia|amd)|unknown flag: --gpus")),
+            Sign(3, "--gpus is given, and no AMD node", all_of(flag(r"^--gpus|--runtime=nvidia"), absent(flag(r"--device")))),
+        ),
+    ),
+    Rule(
+        kind="apparmor-denied",
+        needs=text(r"apparmor"),
+        signs=(
+            Sign(7, "AppArmor refused", text(r"apparmor\W{1,3}denied|apparmor[^\n]{0,120}(?:could not be loaded|denied|unable to|not permitted)|apparmor_parser[^\n]{0,120}(?:denied|unable|error)|profile=\W?docker-default[^\n]{0,120}denied")),
+            Sign(1, "the engine itself is confined", text(r"confined|lxc|nesting")),
+        ),
+    ),
+    Rule(
+        kind="render-node-renumbered",
+        symptom="node absent",
+        needs=text(r"/dev/dri/(?:renderd|card)\d+[^\n]{0,80}(?:no such file|not found|does not exist|is not a device)"),
+        signs=(
+            Sign(6, "the engine does not find this render node: numbers change from boot to boot", text(rf"{NO_NODE}[^\n]{{0,160}}/dev/dri/(?:renderd|card)\d+[^\n]{{0,80}}(?:no such file|not found|does not exist|is not a device)")),
+            Sign(4, "a render node by a fixed number is missing", text(r"/dev/dri/(?:renderd|card)\d+[^\n]{0,80}(?:no such file|not found|does not exist)")),
+            Sign(2, "another render node is there", told(r"renderd\d+")),
+        ),
+    ),
+    Rule(
+        kind="image-manifest-unknown",
+        needs=text(r"manifest|not found"),
+        signs=(
+            Sign(7, "the registry has no such tag or digest", text(r"manifest unknown|manifest for [^\n]{1,200} not found|manifest_unknown|manifest [^\n]{0,100}not found|failed to resolve reference [^\n]{1,200}: not found|name unknown|no matching manifest")),
+        ),
+    ),
+    Rule(
+        kind="image-pull-auth",
+        needs=text(r"unauthorized|denied|authentication|credentials|forbidden|toomanyrequests|pull rate limit"),
+        signs=(
+            Sign(7, "the registry wants a login", text(r"unauthorized: |unauthorized[^\n]{0,60}authentication|authentication required|pull access denied|requested access to the resource is denied|no basic auth credentials|insufficient_scope|failed to authorize|error getting credentials|denied: denied|imagepullbackoff[^\n]{0,120}(?:unauthorized|denied|forbidden)|403 forbidden[^\n]{0,60}(?:registry|/v2/)|/v2/[^\n]{0,120}(?:401|403)")),
+            Sign(6, "the registry has had too many requests", text(r"toomanyrequests|pull rate limit")),
+        ),
+    ),
+    Rule(
+        kind="image-disk-full",
+        symptom="no space",
+        needs=text(r"no space left on device|\benospc\b|disk quota exceeded"),
+        signs=(
+            Sign(3, "a disk is full", text(r"no space left on device|\benospc\b|disk quota exceeded")),
+            Sign(4, "it is the engine's, while an image is unpacked", text(r"failed to register layer|applylayer|error pulling image|failed to (?:extract|copy|pull|unpack)|/var/lib/(?:docker|containerd|containers)|overlay2?|writing blob|storing (?:blob|layer)|\blayer\b[^\n]{0,120}no space|write /opt/rocm|docker build|buildkit|no space left[^\n]{0,80}(?:docker|containerd|snapshot)|tmp/getimageblob")),
+            Sign(-6, "it is shared memory", text(r"posix_fallocate|/dev/shm|shared memory|nccl|\bshm\b")),
+            Sign(-3, "it is a cache", text(r"(?:\.cache|\.triton|/tmp/|tmpfs|huggingface|miopen)[^\n]{0,120}no space|no space[^\n]{0,120}(?:\.cache|\.triton|tmpfs|huggingface|miopen/)")),
+        ),
+    ),
+    Rule(
+        kind="port-taken",
+        needs=text(r"address already in use|eaddrinuse|already allocated|errno 98|only one usage of each socket|port[^\n]{0,30}(?:in use|taken|occupied|not available)"),
+        signs=(
+            Sign(7, "another process has the port", text(r"address already in use|eaddrinuse|port is already allocated|errno 98|port[^\n]{0,30}(?:already )?(?:in use|taken|occupied)|only one usage of each socket")),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,172 @@
+"""The host: kernel driver, compute driver, PCI Express, and the pairing of driver and user space."""
+
+from rocmrun.core.diagnosis.evidence import Evidence
+from rocmrun.core.diagnosis.finding import Rule, Sign
+from rocmrun.core.diagnosis.looks import KFD, any_of, anywhere, fact, log, opened, text, told
+from rocmrun.core.diagnosis.words import HYPERVISED, NO_NODE, WSL
+
+_NOT_LOADED = text(
+    r"rock module is not loaded|amdgpu not found in modules|driver not initialized|amdgpu (?:kernel )?(?:module|driver)[^\n]{0,20} (?:is )?not (?:loaded|found|installed|running)|module amdgpu not found|no amdgpu (?:module|driver)"
+)
+_NODE_MISSING = text(
+    rf"{NO_NODE}[^\n]{{0,160}}/dev/kfd[^\n]{{0,80}}(?:no such file|not found|no such device|does not exist)|/dev/kfd[^\n]{{0,40}}is not a device"
+)
+_NOT_HERE = any_of(_NOT_LOADED, _NODE_MISSING, opened("ENOENT|ENODEV", KFD))
+_INSERT_FAILED = text(
+    r"key was rejected by service|required key not available|could not insert '?amdgpu|amdgpu: (?:unknown symbol|disagrees about version)|lockdown[^\n]{0,60}(?:unsigned|module)|modprobe: (?:fatal|error)[^\n]{0,80}amdgpu|dkms[^\n]{0,80}(?:bad (?:exit|return) status|build (?:failed|error)|autoinstall failed)|error![^\n]{0,60}(?:amdgpu|dkms|bad return status)|module amdgpu[^\n]{0,40}(?:fail|reject)"
+)
+_MODULE_GONE = told(
+    r"^(?:host_)?(?:lsmod|modules?|dkms|driver|kernel_driver|amdgpu|secure_boot|host)\b[^\n]{0,80}(?:\bno\b|\bnot\b|none|removed|missing|absent|empty|fail|uninstall|\benabled)"
+)
+_MODULE_THERE = told(
+    r"^(?:host_)?(?:lsmod|modules?|driver_loaded)\W[^\n]{0,60}(?:amdgpu|\bloaded)(?![^\n]{0,30}(?:not|no ))"
+)
+_BUILT_IN = anywhere(r"built[- ]?in\b|config_drm_amdgpu=y|not a module")
+
+
+def _unbound(seen: Evidence) -> bool | None:
+    host = seen.host
+    return (
+        None
+        if host is None
+        else bool(host.pci_gpus) and host.kfd is None and not host.driver_version
+    )
+
+
+def _no_compute(seen: Evidence) -> bool | None:
+    host = seen.host
+    return (
+        None
+        if host is None
+        else host.kfd is None and bool(host.render_nodes) and bool(host.driver_version)
+    )
+
+
+RULES = (
+    Rule(
+        kind="driver-not-loaded",
+        symptom="kfd absent",
+        needs=any_of(_NOT_HERE, _INSERT_FAILED, fact(_unbound)),
+        unless=any_of(_BUILT_IN, text(WSL)),
+        signs=(
+            Sign(6, "the kernel refused to load amdgpu", _INSERT_FAILED),
+            Sign(5, "a tool says that amdgpu is not loaded", _NOT_LOADED),
+            Sign(2, "/dev/kfd does not exist", any_of(_NODE_MISSING, opened("ENOENT", KFD))),
+            Sign(4, "the host has no amdgpu module", _MODULE_GONE),
+            Sign(7, "an AMD GPU is on the PCI bus, and amdgpu is not loaded", fact(_unbound)),
+            Sign(-6, "the host has amdgpu loaded", _MODULE_THERE),
+            Sign(-6, "the engine runs in a virtual machine", text(HYPERVISED)),
+            Sign(-3, "rocminfo says that the module is loaded", text(r"rock module (?:version \S+ )?is loaded")),
+        ),
+        undecided="whether the module is absent, failed to build or was refused: `dkms status; sudo dmesg | grep -i amdgpu`",
+    ),
+    Rule(
+        kind="kfd-missing-on-host",
+        symptom="kfd absent",
+        needs=any_of(_NODE_MISSING, fact(lambda seen: seen.host and seen.host.kfd is None and not seen.host.wsl)),
+        signs=(
+            Sign(5, "the engine does not find /dev/kfd on its side", _NODE_MISSING),
+            Sign(4, "this host has no /dev/kfd", fact(lambda seen: seen.host and seen.host.kfd is None)),
+            Sign(1, "the host is said to lack it", told(r"/dev/kfd[^\n]{0,40}(?:no|absent|missing)|no kfd")),
+            Sign(-2, "the engine runs in a virtual machine", text(HYPERVISED)),
+            Sign(-3, "this is Windows or WSL", text(WSL)),
+        ),
+        settles=told(r"/dev/kfd[^\n]{0,40}(?:no\b|absent|missing)|\bno kfd|no (?:amd )?gpu|lspci"),
+        undecided="whether the driver is not loaded, the kernel has no KFD, or the engine runs elsewhere: `ls -l /dev/kfd; lsmod | grep amdgpu; docker info | grep -i kernel`",
+    ),
+    Rule(
+        kind="kfd-not-in-kernel",
+        symptom="kfd absent",
+        needs=any_of(_NOT_HERE, text(r"hsa_amd"), fact(_no_compute)),
+        signs=(
+            Sign(7, "the kernel was built without KFD", text(r"config_hsa_amd\W{0,4}(?:is not set|=n|missing|absent|not|disabled)|(?:without|no|lacks|missing) config_hsa_amd|hsa_amd is not set")),
+            Sign(4, "amdgpu drives the GPU", text(r"kernel driver in use: amdgpu|amdgpu[^\n]{0,30}(?:bound|in use)")),
+            Sign(2, "DRM nodes are there", log(r"/dev/dri/(?:card|renderd)\d+$|\brenderd\d+\b")),
+            Sign(7, "amdgpu is loaded with render nodes, and there is no /dev/kfd", fact(_no_compute)),
+        ),
+    ),
+    Rule(
+        kind="driver-builtin-false-alarm",
+        symptom="kfd absent",
+        needs=_NOT_LOADED,
+        signs=(
+            Sign(1, "a tool says that amdgpu is not loaded", _NOT_LOADED),
+            Sign(6, "the driver is built into the kernel", _BUILT_IN),
+            Sign(2, "it looks for a file that only modules have", text(r"initstate")),
+            Sign(5, "the GPU works nevertheless", text(r"is_available\(\)\W{0,6}true|name:\s+gfx[0-9a-f]+|gpu (?:works|fine)|hip[^\n]{0,20}works|topology[^\n]{0,40}(?:gpu|nodes)[^\n]{0,20}(?:present|there|listed|[1-9])")),
+            Sign(-5, "the kernel refused to load amdgpu", _INSERT_FAILED),
+            Sign(-4, "/dev/kfd does not exist", any_of(_NODE_MISSING, opened("ENOENT", KFD))),
+        ),
+    ),
+    Rule(
+        kind="gpu-not-supported-by-kfd",
+        symptom="kfd open",
+        needs=text(r"not supported in kfd|supported_devices|kgd2kfd_probe failed|kfd[^\n]{0,60}(?:not supported|unsupported)"),
+        signs=(
+            Sign(7, "KFD says that it does not know this GPU", text(r"not supported in kfd|missing in supported_devices|kgd2kfd_probe failed|kfd[^\n]{0,60}(?:not supported|unsupported)")),
+            Sign(1, "opening /dev/kfd answers ENOMEM", opened("ENOMEM", KFD)),
+        ),
+    ),
+    Rule(
+        kind="kfd-open-enomem",
+        symptom="kfd open",
+        needs=opened("ENOMEM", KFD),
+        unless=text(r"not supported in kfd|supported_devices|kgd2kfd_probe failed"),
+        signs=(Sign(5, "opening /dev/kfd answers ENOMEM: the driver has no GPU for compute", opened("ENOMEM", KFD)),),
+        undecided="why the driver has none: `sudo dmesg | grep -i kfd`",
+    ),
+    Rule(
+        kind="kfd-open-einval",
+        symptom="kfd open",
+        needs=opened("EINVAL", KFD),
+        signs=(
+            Sign(5, "opening /dev/kfd read-write answers EINVAL: the kernel refuses a compute process", opened("EINVAL", KFD)),
+            Sign(2, "the GPU was in a virtual machine, was reset or plugged in again, or another driver is there", text(r"vfio|passthrough|passed (?:through )?to a vm|\bsmu\b|gpu reset|re-?plug|egpu|thunderbolt|amdxdna|\bnpu\b|evict|suspend|resume|hot-?plug")),
+        ),
+        settles=text(r"vfio|passthrough|passed (?:through )?to a vm|gpu reset|re-?plug|egpu|thunderbolt|amdxdna|\bnpu\b|\bsmu\b|suspend|hot-?plug"),
+        undecided="why the kernel refuses; open it on the host and read `sudo dmesg | grep -iE 'kfd|amdgpu'`",
+    ),
+    Rule(
+        kind="pcie-atomics",
+        needs=text(r"atomic"),
+        signs=(
+            Sign(7, "KFD skipped the GPU: its slot has no PCI Express atomics", text(r"rejects atomics|pcie? atomics? (?:ops? )?(?:are |is )?(?:not supported|unsupported|rejected|missing|disabled)|no pcie atomics|atomics?[^\n]{0,30}(?:not supported|unsupported)|skipped device 1002:[0-9a-f]{4}[^\n]{0,40}atomic")),
+        ),
+    ),
+    Rule(
+        kind="toolkit-install-check",
+        needs=text(r"container-toolkit|amd-ctk|amd-container"),
+        signs=(
+            Sign(3, "AMD's container toolkit is being installed", text(r"(?:container-toolkit|amd-ctk|amd-container)[^\n]{0,120}(?:install|scriptlet|preinst|postinst|unpack|%pre|setup|dpkg|rpm)|(?:install|scriptlet|preinst|postinst|%pre|dpkg|rpm|apt|dnf)[^\n]{0,120}(?:container-toolkit|amd-ctk)")),
+            Sign(4, "its script does not find the driver", text(r"driver[^\n]{0,60}(?:not (?:installed|found|loaded|detected)|missing|required)|amdgpu[^\n]{0,40}(?:not|missing|required)|please install[^\n]{0,40}driver")),
+            Sign(2, "it runs where no module list is seen", text(r"rpm-ostree|image build|dockerfile|docker build|buildkit|chroot|sandbox|mkosi|packer|kickstart")),
+        ),
+    ),
+    Rule(
+        kind="driver-too-old",
+        symptom="pairing",
+        needs=text(r"mem_?get_?info|memory_avail|driver[^\n]{0,40}(?:too old|older|outdated|incompatible)|mismatch[^\n]{0,40}driver"),
+        signs=(
+            Sign(4, "the GPU is found, and the query for free memory is refused", text(r"mem_?get_?info[^\n]{0,60}(?:invalid|error|fail)|(?:invalid|error|fail)[^\n]{0,60}mem_?get_?info|cudart\(\)\.cudamemgetinfo")),
+            Sign(1, "HIP answers with an invalid argument", text(r"hip error: invalid argument|hiperrorinvalidvalue|invalid argument \(?cudamemgetinfo")),
+            Sign(3, "the driver does not know the newer memory query", text(r"memory_avail query failed")),
+            Sign(3, "the driver is named as old", told(r"driver[\w.]*: [^\n]{0,30}(?:old|5\.[0-9]\b|5\.1[0-9])|(?:in-tree|host)[^\n]{0,30}old|too old")),
+            Sign(6, "a tool calls the driver too old", text(r"driver[^\n]{0,40}(?:is )?(?:too old|older than|outdated)|requires? (?:a )?(?:newer|at least)[^\n]{0,40}(?:amdgpu|kernel driver)")),
+        ),
+        settles=text(r"memory_avail query failed|too old|older than|outdated|requires? (?:a )?newer"),
+        undecided="whether the driver is too old for this ROCm: compare `cat /sys/module/amdgpu/version` (or `uname -r`) with `rocmrun matrix`",
+    ),
+    Rule(
+        kind="driver-userspace-mismatch",
+        symptom="pairing",
+        needs=text(r"out_of_resources|returned 4104|\bregress|ioctl[^\n]{0,40}version|kfd[^\n]{0,40}(?:interface|abi) version|thunk"),
+        unless=any_of(opened("EACCES|EPERM|ENOMEM|EINVAL|ENOENT"), text(r"sudo[^\n]{0,40}rocminfo"), anywhere(r"works_with_sudo|as_root")),
+        signs=(
+            Sign(4, "HSA finds no resources although /dev/kfd opens", text(r"out_of_resources|returned 4104")),
+            Sign(3, "another pair of driver and firmware works", any_of(anywhere(r"^(?:good|bad|last_good|regression|works_with|downgrade|rollback)\b[^\n]{0,120}(?:amdgpu|driver|firmware|kernel|\d\.\d+)"), text(r"regress|after (?:the )?(?:kernel|driver|firmware) (?:update|upgrade)"))),
+            Sign(1, "SMI shows the device", text(r"(?:rocm|amd)-smi[^\n]{0,60}(?:shows|lists|works|device)")),
+            Sign(6, "user space and kernel speak other versions of the interface", text(r"ioctl[^\n]{0,40}version[^\n]{0,40}(?:mismatch|unsupported|fail)|kfd[^\n]{0,40}(?:interface|abi) version[^\n]{0,40}(?:mismatch|unsupported|old)")),
+        ),
+        undecided="which of driver and firmware it is: try the driver that AMD lists for this ROCm (`rocmrun matrix`)",
+    ),
+)  # fmt: skip

@@ -1,0 +1,110 @@
+"""The image: a torch of another vendor, replaced wheels, libraries, headers and tools that are not in it."""
+
+from rocmrun.core.diagnosis.finding import Rule, Sign
+from rocmrun.core.diagnosis.looks import any_of, anywhere, text, told
+from rocmrun.core.diagnosis.words import DENIED, NO_FILE
+
+_ROCM_LIBRARY = r"lib(?:miopen|roctx64|rocblas|hipblas(?:lt)?|amdhip64|hsa-runtime64|hsakmt|rocsparse|rocsolver|rccl|rocm[-_]smi64|rocm[-_]core|amd_comgr|hiprtc\S{0,20}|rocfft|hipfft\w?|hiprand|rocrand|roctracer64|hipsparse(?:lt)?|hipsolver|amd_smi|rocprofiler\S{0,20}|rocalution|migraphx\S{0,10}|c10_hip|torch_hip|drm_amdgpu|drm|numa|elf|hipfile|rocjpeg|rocdecode|omp5?)\b[^\s:]{0,30}\.so"
+_CUDA_LIBRARY = r"lib(?:c10_cuda|torch_cuda\w*|cudart|cublas\w*|cudnn\w*|nvrtc\S{0,20}|cuda|nvinfer\S{0,20}|cusparse\w*|cufft\w?|curand|cusolver\w*|nccl|nvjitlink|nvtoolsext|nvidia-ml|cupti)\b[^\s:]{0,30}\.so"
+_OTHER_VENDOR = text(
+    r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver"
+)
+_PIP = anywhere(
+    r"pip3? install|uv (?:pip|sync|add)|resolv(?:er|ed)|requirements|constraint|default[- ]index|pypi|attempting uninstall: torch|successfully (?:un)?installed [^\n]{0,200}torch-|poetry|conda install|found existing installation: torch|cause_step|dependent package"
+)
+
+RULES = (
+    Rule(
+        kind="not-rocm-build",
+        symptom="torch build",
+        needs=_OTHER_VENDOR,
+        signs=(
+            Sign(6, "this torch is no ROCm build", _OTHER_VENDOR),
+            Sign(1, "it fails as a CUDA build does without NVIDIA", text(r"nvidia driver|not compiled with cuda|libcuda")),
+            Sign(-2, "a wheel was replaced", text(r"attempting uninstall: torch|successfully uninstalled torch|found existing installation: torch")),
+        ),
+    ),
+    Rule(
+        kind="python-torch-wheel-overwrote-rocm",
+        symptom="torch build",
+        needs=any_of(text(r"\+cpu\b|\+cu\d{2,3}\b|version\.hip\W{1,8}none"), text(r"uninstall(?:ed|ing)?:? torch|found existing installation: torch")),
+        signs=(
+            Sign(4, "this torch is the CPU's build", text(r"\+cpu\b")),
+            Sign(2, "this torch is no ROCm build", _OTHER_VENDOR),
+            Sign(4, "a package manager replaced it", _PIP),
+            Sign(2, "a ROCm build was there or expected", anywhere(r"^expected\W[^\n]{0,60}rocm|uninstall[^\n]{0,60}\+rocm|(?:before|was|expected|had|from)[^\n]{0,30}\+rocm|torch-\S{1,30}\+rocm")),
+            Sign(-3, "the image came so", anywhere(r"last_good|rebuilt|moving|^tag: ")),
+        ),
+        undecided="whether a package replaced it or the image came with it: `docker history --no-trunc IMAGE | grep -i pip`",
+        settles=_PIP,
+    ),
+    Rule(
+        kind="tag-moved",
+        symptom="torch build",
+        needs=any_of(text(r"digest|\btag\b|:latest|nightly|re-?pull|re-?built|moving"), anywhere(r"last_good")),
+        signs=(
+            Sign(6, "the tag names another image than before", text(r"digest[^\n]{0,60}(?:changed|differs?|mismatch|moved|another)|tag[^\n]{0,60}(?:moved|re-?pushed|overwritten|points to|changed|replaced)|same tag[^\n]{0,60}(?:different|other|another)|different (?:image|digest)")),
+            Sign(3, "an image of that name worked before", anywhere(r"last_good|worked (?:yesterday|last week|before)|after (?:a )?(?:re-?)?pull|overnight|since (?:the )?(?:last )?pull")),
+            Sign(2, "the tag is one that moves", text(r":latest\b|nightly|moving tag")),
+            Sign(-4, "what is in the image now is known to be wrong", _OTHER_VENDOR),
+            Sign(-3, "the registry has no such tag", text(r"manifest unknown|not found")),
+        ),
+    ),
+    Rule(
+        kind="missing-rocm-libs",
+        needs=text(rf"{_ROCM_LIBRARY}[^\n]{{0,120}}{NO_FILE}|{NO_FILE}[^\n]{{0,120}}{_ROCM_LIBRARY}"),
+        signs=(
+            Sign(7, "a library of ROCm is not found", text(rf"{_ROCM_LIBRARY}[^\n]{{0,120}}{NO_FILE}|{NO_FILE}[^\n]{{0,120}}{_ROCM_LIBRARY}")),
+            Sign(-4, "it lies where only root may look", text(r"/root/")),
+        ),
+    ),
+    Rule(
+        kind="cuda-only-extension",
+        needs=text(rf"{_CUDA_LIBRARY}|undefined symbol[^\n]{{0,160}}(?:cuda|cublas|cudnn)|cuda_home|nvcc"),
+        signs=(
+            Sign(7, "an extension wants a library of CUDA", text(rf"{_CUDA_LIBRARY}[^\n]{{0,120}}{NO_FILE}|{NO_FILE}[^\n]{{0,120}}{_CUDA_LIBRARY}")),
+            Sign(6, "an extension wants a symbol of CUDA", text(r"undefined symbol[^\n]{0,160}(?:cuda|cublas|cudnn)")),
+            Sign(5, "an extension wants CUDA's compiler", text(r"cuda_home (?:environment variable )?(?:is )?not set|nvcc[^\n]{0,40}(?:not found|no such file)")),
+            Sign(-3, "it is bitsandbytes", text(r"bitsandbytes")),
+        ),
+    ),
+    Rule(
+        kind="image-missing-headers",
+        symptom="compile",
+        needs=text(r"file not found|compiler|fatal error|no such file|command not found|cc1plus|hiprtc_error_compilation|python\.h"),
+        signs=(
+            Sign(6, "a header is not in the image", text(r"fatal error: [^\n]{0,80}(?:file not found|no such file)|'(?:limits|cmath|cstdint|cstddef|iostream|string|type_traits|algorithm|utility|array|new|atomic|memory|vector|complex|initializer_list|stdlib\.h|math\.h|stdio\.h|stdint\.h|assert\.h|python\.h)' file not found|python\.h: no such file|include[^\n]{0,60}not found in[^\n]{0,40}include path")),
+            Sign(6, "no C compiler is in the image", text(r"failed to find c compiler|no acceptable c compiler|no (?:working )?(?:c|c\+\+|cxx) compiler|\b(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+|cc1plus|x86_64-linux-gnu-g(?:cc|\+\+))\W{0,4}(?:: )?(?:command )?(?:not found|no such file)|no such file or directory: '(?:gcc|g\+\+|cc|c\+\+|clang)'|error trying to exec 'cc1plus'|set the cc environment variable|unable to execute '?(?:gcc|cc|g\+\+|x86_64-linux-gnu-gcc)'?")),
+            Sign(1, "a compile at run time failed", text(r"hiprtc_error_compilation|error generated when compiling|buildhip|compile failed")),
+        ),
+    ),
+    Rule(
+        kind="image-toolchain-path",
+        symptom="compile",
+        needs=text(r"ld\.lld|\blld\b|hipcc|llvm_path|hip_path|rocm_path|rocm_home|device[- ]lib|amdgcn|clang-\d+"),
+        signs=(
+            Sign(6, "a tool of ROCm's compiler is not on PATH", text(r"unable to find (?:ld\.lld|lld|clang|llvm\S*|hipcc)|(?:ld\.lld|hipcc|amdclang\S*|clang-offload-bundler|llvm-\w+|rocm_agent_enumerator)\W{0,4}(?::\s)?(?:command )?(?:not found|no such file)|no such file or directory: '\S{0,80}(?:ld\.lld|hipcc|amdclang|lld)'|(?:could not|cannot|can't|failed to) (?:find|locate|execute) \S{0,60}(?:ld\.lld|hipcc|lld|clang|rocm (?:installation|device library)|hip)|cannot find (?:rocm|hip) (?:installation|device library|runtime)|invalid linker name[^\n]{0,30}lld")),
+            Sign(3, "a variable names a directory that is not there", text(r"(?:llvm|hip|rocm|device_lib|hip_device_lib|hip_clang)_(?:path|home)\b[^\n]{0,120}(?:not|missing|wrong|no such|does not)")),
+            Sign(1, "the variable is set in the image", told(r"(?:llvm|hip|rocm)_path")),
+        ),
+    ),
+    Rule(
+        kind="root-only-paths",
+        needs=text(r"/root/"),
+        signs=(
+            Sign(6, "a library or program lies below /root, which others may not enter", text(rf"/root/[^\n]{{0,160}}(?:cannot open shared object|no such file|{DENIED}|not found)|(?:cannot open shared object|{DENIED}|can't open file)[^\n]{{0,120}}/root/")),
+            Sign(2, "the process is not root inside", text(r"non-?root|--user|uid=[1-9]|container_user: (?!root)")),
+            Sign(-3, "a program is what may not be started", text(r"exec: |exec \S{0,60}permission denied")),
+            Sign(-4, "it is a cache", text(r"/root/\.(?:cache|triton|config|miopen|local)[^\n]{0,120}(?:writ|permission|cache)")),
+        ),
+    ),
+    Rule(
+        kind="path-with-space",
+        symptom="arch",
+        needs=text(r"(?:sys\.prefix|\bprefix|venv|install(?:ed)?(?:_dir|_path)?|python|\bpath|cwd|directory|location)[\w. ]*\W{1,4}['\"]?(?:/[\w.()&+-]+)*/[\w.()&+-]+ +[\w.()&+-][^\n'\":]*/|file \"[^\"\n]* [^\"\n]*/(?:site|dist)-packages|/[\w.-]+ [\w.-]+/[^\n]{0,80}(?:site-packages|lib/python|venv)"),
+        signs=(
+            Sign(5, "Python is installed below a directory with a space in its name", text(r"(?:sys\.prefix|\bprefix|venv|install(?:ed)?(?:_dir|_path)?|python|\bpath|cwd|directory|location)[\w. ]*\W{1,4}['\"]?(?:/[\w.()&+-]+)*/[\w.()&+-]+ +[\w.()&+-][^\n'\":]*/|file \"[^\"\n]* [^\"\n]*/(?:site|dist)-packages|/[\w.-]+ [\w.-]+/[^\n]{0,80}(?:site-packages|lib/python|venv)")),
+            Sign(3, "no kernel is found", text(r"no kernel image|invalid device function|nobinaryforgpu")),
+        ),
+    ),
+)  # fmt: skip

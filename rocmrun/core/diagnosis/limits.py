@@ -1,0 +1,111 @@
+"""System calls, capabilities and limits."""
+
+from rocmrun.core.diagnosis.finding import Rule, Sign
+from rocmrun.core.diagnosis.looks import all_of, any_of, anywhere, text, told
+from rocmrun.core.diagnosis.words import AGAIN, NOT_PERMITTED
+
+_OLD_ENGINE = text(
+    r"docker(?: engine)?\W{1,12}(?:version )?(?:1\d\.|20\.10\.[0-9]\b|< ?20\.10\.10)|docker < ?20|libseccomp|old (?:engine|docker|libseccomp)|seccomp list|buildah|podman [123]\."
+)
+_NEW_GLIBC = text(
+    r"glibc\W{0,12}(?:>= ?)?2\.(?:3[4-9]|[4-9]\d)|bookworm|trixie|ubuntu(?:[: ]| image )(?:2[2-9]|21\.10)|jammy|noble|fedora(?:[: ])?(?:3[5-9]|4\d)|debian(?:[: ])?1[2-9]|el9|alma\w*(?:[: ])?9"
+)
+_NO_THREAD = text(
+    r"can'?t start new thread|failed to create (?:a )?(?:new )?thread|thread constructor failed|cannot create (?:worker |a )?thread|pthread_create|std::system_error|unable to create (?:new |native )?thread|could not create thread"
+)
+_NUMA_CALL = text(
+    r"\b(?:mbind|set_mempolicy|get_mempolicy|move_pages|migrate_pages|numa_\w+)\b[^\n]{0,60}(?:not permitted|\beperm\b|failed)"
+)
+
+RULES = (
+    Rule(
+        kind="seccomp-clone3",
+        symptom="threads",
+        needs=any_of(text(r"clone3"), _NO_THREAD),
+        signs=(
+            Sign(6, "clone3 is refused with EPERM, and glibc does not fall back then", text(rf"clone3\b[^\n]{{0,80}}{NOT_PERMITTED}|clone3[^\n]{{0,60}}(?:blocked|denied|seccomp|lacked|missing)")),
+            Sign(3, "no thread can be started", _NO_THREAD),
+            Sign(3, "EPERM: a filter, and no limit", text(rf"(?:pthread_create|thread|clone)[^\n]{{0,80}}{NOT_PERMITTED}")),
+            Sign(2, "the engine is older than clone3 in its filter", _OLD_ENGINE),
+            Sign(2, "the image has glibc 2.34 or newer, which calls clone3", _NEW_GLIBC),
+            Sign(1, "limits are far away, or a container without a filter works", anywhere(r"threads_max|threads_used|pids_max: (?:max|unlimited)|privileged\W{1,3}works|works[^\n]{0,20}privileged|seccomp=unconfined")),
+            Sign(-5, "EAGAIN: a limit, and no filter", text(AGAIN)),
+            Sign(-4, "a limit of processes is set", text(r"pids[._-]?(?:max|limit)\W{1,4}\d|pids\.events|--pids-limit")),
+        ),
+        settles=any_of(text(r"clone3"), _OLD_ENGINE, _NEW_GLIBC, text(rf"(?:pthread_create|thread)[^\n]{{0,80}}{NOT_PERMITTED}")),
+        undecided="whether a filter (EPERM) or a limit (EAGAIN) refuses: `cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids.events`, and the engine's version",
+    ),
+    Rule(
+        kind="pids-limit",
+        symptom="threads",
+        needs=any_of(_NO_THREAD, text(rf"(?:fork|clone|thread|process|spawn)[^\n]{{0,100}}{AGAIN}|{AGAIN}[^\n]{{0,60}}(?:fork|thread|process)"), text(r"pids[._-]?(?:max|limit|events)|cgroup: fork rejected")),
+        signs=(
+            Sign(5, "EAGAIN for a new thread or process: a limit is reached", text(rf"(?:fork|clone|thread|process|spawn)[^\n]{{0,100}}{AGAIN}|{AGAIN}[^\n]{{0,60}}(?:fork|thread|process)|blockingioerror[^\n]{{0,40}}11|cannot fork")),
+            Sign(7, "the kernel counts refused forks of the container", text(r"cgroup: fork rejected by pids controller|pids\.events[^\n]{0,20}max [1-9]")),
+            Sign(3, "no thread can be started", _NO_THREAD),
+            Sign(1, "RLIMIT_NPROC is not what limits", text(r"rlimit_nproc\W{1,3}(?:-1|unlimited)|rlimit_nproc -1")),
+            Sign(3, "a limit of processes is set", text(r"pids[._-]?(?:max|limit)\W{1,4}\d|--pids-limit|podpidslimit|tasksmax")),
+            Sign(-4, "EPERM: a filter, and no limit", text(rf"(?:pthread_create|clone3?|thread)[^\n]{{0,80}}{NOT_PERMITTED}")),
+        ),
+        settles=text(r"pids[._ -]|fork rejected|tasksmax|podpidslimit"),
+        undecided="the limit itself: `cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids.events` inside",
+    ),
+    Rule(
+        kind="memlock",
+        needs=text(r"ibv_\w+|mlock|memlock|locked[- ]memory|rdma|hostregister|verbs|infiniband|ucx[^\n]{0,40}regist"),
+        signs=(
+            Sign(5, "memory cannot be registered or locked", text(r"(?:ibv_(?:reg_mr\w*|create_\w+|reg_dmabuf_mr)|mlock(?:all)?|hostregister|reg_?mr|uct_\w+|memory registration|register[^\n]{0,20}memory)[^\n]{0,120}(?:cannot allocate memory|\benomem\b|errno 12\b|not enough|insufficient)|cannot lock memory|failed to (?:lock|mlock|pin)")),
+            Sign(3, "the limit of locked memory is named", text(r"rlimit_memlock|memlock|ulimit[_ -]*l\b|max locked memory|locked[- ]memory limit")),
+            Sign(2, "the limit is small", told(r"(?:ulimit|memlock|locked)[\w .-]*: [^\n]{0,10}\b(?:64|8192|65536|8388608|67108864|8 ?m|64 ?k)")),
+        ),
+    ),
+    Rule(
+        kind="cpu-quota-throttling",
+        needs=text(r"throttl|cpu\.max|cpu_?quota|n_threads|cpuset|--cpus|nproc|num_thread"),
+        signs=(
+            Sign(6, "the processes of the container are held up by its share of CPUs", text(r"nr_throttled\W{1,3}[1-9]|throttled_(?:usec|time)\W{1,3}[1-9]|cpu[^\n]{0,30}throttl\w+[^\n]{0,30}(?:[1-9]|high|heavy)")),
+            Sign(3, "more threads run than it has CPUs", text(r"n_threads\W{1,4}\d+|num_thread\w*\W{1,4}\d|omp_num_threads|threads? (?:than|>) |cpu_count")),
+            Sign(2, "CPUs are limited", text(r"cpuset\W|cpu\.max|cpu_?quota|--cpus|nano_?cpus|cfs_quota|limits\.cpu")),
+            Sign(-3, "the GPU itself is throttled", text(r"thermal throttl|gpu[^\n]{0,30}throttl|power cap")),
+        ),
+    ),
+    Rule(
+        kind="cap-sys-ptrace",
+        needs=text(r"process_vm_(?:readv|writev)|read -1, expected|pidfd_getfd|ptrace|\bkcmp\b|\bcma\b|cross[- ]memory|single[- ]copy|yama"),
+        signs=(
+            Sign(6, "reading another process's memory is refused", text(rf"(?:process_vm_(?:readv|writev)|pidfd_getfd|ptrace|\bkcmp|\bcma\w*|cross[- ]memory)[^\n]{{0,160}}(?:{NOT_PERMITTED}|fail|denied|not (?:available|supported))|read -1, expected \d+, errno = 1\b|write -1, expected \d+, errno = 1\b|could not attach to (?:the )?process|ptrace_scope")),
+            Sign(1, "the capability is not there", text(r"sys_ptrace|ptrace_scope\W{1,3}[1-3]|user namespaces")),
+        ),
+    ),
+    Rule(
+        kind="cap-perfmon",
+        needs=text(r"perf_event|perfmon|locked for profiling|rocprof|perf_paranoid|paranoid"),
+        signs=(
+            Sign(6, "performance counters are refused", text(rf"perf_event_open[^\n]{{0,100}}(?:{NOT_PERMITTED}|denied|fail|eacces|\benosys\b)|could not be locked for profiling|perf_event_paranoid\W{{1,4}}[2-9]|counters?[^\n]{{0,40}}(?:unavailable|not permitted|permission|denied)|access to performance monitoring|no permission to enable")),
+            Sign(1, "the capability is named", text(r"cap_perfmon|perfmon")),
+        ),
+    ),
+    Rule(
+        kind="oom-cgroup-137",
+        symptom="memory",
+        needs=text(r"\b137\b|oomkilled|oom-kill|\boom\b|memory cgroup|sigkill|signal 9|exit code -9|signal: killed|^killed$|killed process|returncode=-9"),
+        signs=(
+            Sign(6, "the kernel killed it at the container's limit of memory", text(r"oomkilled\W{1,5}true|reason\W{1,4}oomkilled|\boomkilled\b|memory cgroup out of memory|oom-kill:constraint_memcg|constraint_memcg|killed process \d+[^\n]{0,80}(?:memcg|cgroup)|memory\.events[^\n]{0,40}oom_kill [1-9]|container[^\n]{0,40}exceeded memory limit")),
+            Sign(5, "it was killed with signal 9", text(r"exit(?:ed|s)?(?: with)?(?: \(?(?:status|code)\)?)?\W{0,4}137\b|exit code -9\b|returncode=-9|\bsigkill\b|died with signal 9|signal 9 |signal: killed|code 137|exitcode\W{1,4}-9|^killed$")),
+            Sign(5, "the kernel killed a process for want of memory", text(r"out of memory: killed process|oom-killer|oom_reaper|killed process \d+")),
+            Sign(-3, "it was stopped on purpose", text(r"docker (?:stop|kill)|received sigterm|grace period")),
+            Sign(-2, "shared memory is full", text(r"bus error|insufficient shared memory")),
+        ),
+        settles=text(r"oomkilled|memory cgroup|memcg|oom_kill|out of memory: killed|exceeded memory limit"),
+        undecided="who sent signal 9: `docker inspect -f '{{.State.OOMKilled}}' NAME`, and `sudo dmesg | grep -i oom`",
+    ),
+    Rule(
+        kind="seccomp-mbind",
+        needs=any_of(_NUMA_CALL, text(r"seccomp[^\n]{0,60}(?:mbind|mempolicy|numa)"), all_of(text(r"hsa api call failure"), anywhere(r"seccomp"))),
+        signs=(
+            Sign(5, "the engine's filter refuses system calls for NUMA placement; programs go on without", _NUMA_CALL),
+            Sign(1, "the filter is the engine's own", text(r"runtimedefault|docker default|seccomp\W")),
+            Sign(4, "an old ROCm fails under the filter", all_of(text(r"hsa api call failure"), anywhere(r"seccomp"), text(r"rocm:? (?:1|2)\.\d|rocm [12]\."))),
+        ),
+    ),
+)  # fmt: skip

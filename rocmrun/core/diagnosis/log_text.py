@@ -1,0 +1,182 @@
+"""Bring a log into one form: plain lines without colours, wrappers and repetitions, errors in English.
+
+Linear in the size of the text, whatever is in it.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+# What is looked at of one line and of all: errors stand at the start (what began it) and at the end.
+LINE_HEAD, LINE_TAIL = 1200, 400
+MOST_LINES = 20_000
+MOST_CHARACTERS = 64 * 1024 * 1024
+
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]{0,16}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|[@-Z\\-_])"
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
+_DIGITS = re.compile(r"[0-9a-f]*[0-9][0-9a-f]*")
+# "pod/name container | text", "service-1  | text", "[pod/name/container] text"
+_PREFIXES = re.compile(
+    r"^(?:\[pod/[^\]\s]{1,200}\] ?|[\w.-]{1,80}-\d{1,4} {1,30}\| ?|\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?)"
+)
+
+# strerror() of other languages, lower case. Only what these errors are called there; a text that is
+# not in the list stays as it is, and its errno number, where one is printed, still counts.
+_LOCALIZED = {
+    "permission denied": (
+        "keine berechtigung", "permission non accordée", "permiso denegado", "permissão negada",
+        "permesso negato", "отказано в доступе", "许可がありません", "許可がありません", "权限不够",
+        "brak dostępu", "toegang geweigerd", "åtkomst nekas", "ei oikeutta", "허가 거부", "přístup odmítnut",
+    ),
+    "operation not permitted": (
+        "die operation ist nicht erlaubt", "vorgang nicht zulässig", "opération non permise", "operación no permitida",
+        "operação não permitida", "operazione non permessa", "операция не позволена", "許可されていない操作です",
+        "不允许的操作", "operacja niedozwolona", "bewerking niet toegestaan", "명령을 허용하지 않음",
+    ),
+    "no such file or directory": (
+        "datei oder verzeichnis nicht gefunden", "aucun fichier ou dossier de ce nom", "aucun fichier ou dossier de ce type",
+        "no existe el fichero o el directorio", "no existe el archivo o el directorio", "arquivo ou diretório inexistente",
+        "ficheiro ou pasta inexistente", "file o directory non esistente", "нет такого файла или каталога",
+        "そのようなファイルやディレクトリはありません", "没有那个文件或目录", "nie ma takiego pliku ani katalogu",
+        "bestand of map bestaat niet", "그런 파일이나 디렉터리가 없습니다",
+    ),
+    "invalid argument": (
+        "das argument ist ungültig", "argument invalide", "argument non valable", "argumento inválido", "argumento no válido",
+        "argomento non valido", "недопустимый аргумент", "無効な引数です", "无效的参数", "zły argument", "ongeldig argument",
+    ),
+    "cannot allocate memory": (
+        "nicht genügend hauptspeicher verfügbar", "ne peut allouer de la mémoire", "no se pudo asignar memoria",
+        "não foi possível alocar memória", "impossibile allocare memoria", "не удалось выделить память",
+        "メモリを確保できません", "无法分配内存", "nie można przydzielić pamięci",
+    ),
+    "no space left on device": (
+        "auf dem gerät ist kein speicherplatz mehr verfügbar", "kein speicherplatz mehr auf dem gerät verfügbar",
+        "aucun espace disponible sur le périphérique", "no queda espacio en el dispositivo", "não há espaço disponível no dispositivo",
+        "spazio esaurito sul dispositivo", "на устройстве не осталось свободного места", "デバイスに空き領域がありません",
+        "设备上没有空间", "brak miejsca na urządzeniu",
+    ),
+    "read-only file system": (
+        "das dateisystem ist nur lesbar", "system de fichiers en lecture seule", "système de fichiers accessible en lecture seulement",
+        "sistema de ficheros de sólo lectura", "sistema de archivos de solo lectura", "sistema de arquivos somente para leitura",
+        "file system in sola lettura", "файловая система доступна только для чтения", "読み込み専用ファイルシステムです", "只读文件系统",
+    ),
+    "resource temporarily unavailable": (
+        "die ressource ist zur zeit nicht verfügbar", "ressource temporairement non disponible", "recurso no disponible temporalmente",
+        "recurso temporariamente indisponível", "risorsa temporaneamente non disponibile", "ресурс временно недоступен",
+        "リソースが一時的に利用できません", "资源暂时不可用", "zasoby chwilowo niedostępne",
+    ),
+    "address already in use": (
+        "die adresse wird bereits verwendet", "adresse déjà utilisée", "la dirección ya se está usando", "адрес уже используется",
+        "アドレスは既に使用中です", "地址已在使用",
+    ),
+}  # fmt: skip
+_ENGLISH = {local: english for english, locals_ in _LOCALIZED.items() for local in locals_}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a log, or one fact put as a line.
+
+    Attributes:
+        number: Counted from 1 in what was read; 0 for a fact that stood in no text.
+        text: As printed, without colours and wrappers.
+        lower: The same in lower case, and with errors in English: what rules look at.
+        repeated: How often lines came that differ in digits only.
+    """
+
+    number: int
+    text: str
+    lower: str
+    repeated: int = 1
+
+
+def line_of(number: int, text: str) -> Line:
+    """Return one line, brought into form."""
+    clean = _clean(text)
+    return Line(number, clean, _in_english(clean.lower()))
+
+
+def lines_of(text: str) -> tuple[Line, ...]:
+    """Return the lines of *text* that differ in more than digits, in order, bounded from the middle."""
+    unique: dict[str, int] = {}
+    found: list[tuple[int, str]] = []
+    counts: list[int] = []
+    for number, raw in enumerate(_bounded(text).split("\n"), start=1):
+        for inner in _unwrapped(raw):
+            clean = _clean(inner)
+            if not clean.strip():
+                continue
+            # What differs in numbers only is one line, once there are many.
+            key = _DIGITS.sub("#", clean) if len(found) > MOST_LINES // 10 else clean
+            if (place := unique.get(key)) is not None:
+                counts[place] += 1
+                continue
+            unique[key] = len(found)
+            found.append((number, clean))
+            counts.append(1)
+    counted = [(*line, count) for line, count in zip(found, counts, strict=True)]
+    half = MOST_LINES // 2
+    kept = counted if len(counted) <= MOST_LINES else (*counted[:half], *counted[-half:])
+    return tuple(
+        Line(number, clean, _in_english(clean.lower()), count) for number, clean, count in kept
+    )
+
+
+def _bounded(text: str) -> str:
+    """Return *text*, or a quarter of the bound from its start and the rest from its end; lines keep their numbers."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    head = text[: MOST_CHARACTERS // 4]
+    tail = text[-(MOST_CHARACTERS - len(head)) :]
+    skipped = text.count("\n", len(head), len(text) - len(tail))
+    return head + "\n" * max(1, skipped) + tail
+
+
+def _unwrapped(raw: str) -> Iterator[str]:
+    """Yield what a wrapper holds: Docker's JSON log file, journald's JSON, prefixes of kubectl and compose."""
+    if raw.startswith("{") and len(raw) < MOST_CHARACTERS // 1000:
+        try:
+            value = json.loads(raw)
+        except (ValueError, RecursionError):
+            value = None
+        inner = _message(value)
+        if inner is not None:
+            yield from inner.split("\n")
+            return
+    for _ in range(3):
+        stripped = _PREFIXES.sub("", raw, count=1)
+        if stripped == raw:
+            break
+        raw = stripped
+    yield raw
+
+
+def _message(value: object) -> str | None:
+    if not isinstance(value, dict):
+        return None
+    for key in ("log", "MESSAGE", "message", "msg"):
+        if isinstance(value.get(key), str):
+            return str(value[key])
+    return None
+
+
+def _clean(text: str) -> str:
+    text = _cut(text)
+    return _CONTROLS.sub("", _ESCAPES.sub("", text)).rstrip()
+
+
+def _cut(text: str) -> str:
+    return (
+        text if len(text) <= LINE_HEAD + LINE_TAIL else f"{text[:LINE_HEAD]} … {text[-LINE_TAIL:]}"
+    )
+
+
+def _in_english(lower: str) -> str:
+    for local, english in _ENGLISH.items():
+        if local in lower:
+            lower = lower.replace(local, english)
+    return lower

@@ -1,0 +1,161 @@
+"""Device nodes in the container: not passed, another number, not allowed by the device cgroup, too many, hidden."""
+
+import re
+
+from rocmrun.core.diagnosis.evidence import Evidence
+from rocmrun.core.diagnosis.finding import Rule, Sign
+from rocmrun.core.diagnosis.looks import (
+    KFD,
+    RENDER,
+    absent,
+    all_of,
+    any_of,
+    anywhere,
+    fact,
+    flag,
+    opened,
+    text,
+    told,
+    variable,
+)
+from rocmrun.core.diagnosis.words import APU, CRASH, NO_GPU, NO_NODE, WSL
+
+_MASKS = r"(?:ROCR|HIP|CUDA)_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL"
+_MASK_NAMED = r"(?:rocr|hip|cuda)_visible_devices|gpu_device_ordinal"
+_NOT_PERMITTED = any_of(
+    opened("EPERM"), text(r"/dev/(?:kfd|dri)[^\n]{0,60}(?:operation not permitted|\beperm\b)")
+)
+_REBOOT = anywhere(
+    r"created (?:earlier|before)|before (?:a |the )?(?:host )?re-?boot|after (?:a |the )?(?:host )?re-?boot|since (?:the )?(?:re)?boot|old (?:container|major)|stale|major(?: number)?s? (?:\w+ )?(?:changed|differ|dynamic|mismatch)|host_major|major:minor"
+)
+_WORKED_BEFORE = text(
+    r"\blater\b|suddenly|stopped working|worked (?:before|earlier|fine|until)|was fine|after (?:a while|some time|hours|days|an? update|apt|unattended|upgrade)|intermittent|until\b|lost (?:access|gpu)"
+)
+_APU_IN_TEXT = re.compile(APU)
+
+
+def _two_with_an_apu(seen: Evidence) -> bool:
+    return len(seen.gfx) > 1 and any(_APU_IN_TEXT.fullmatch(gfx) for gfx in seen.gfx)
+
+
+def _hides_all(seen: Evidence) -> bool:
+    masks = [value for name, (value, _) in seen.env.items() if re.fullmatch(_MASKS, name)]
+    return any(
+        not value.strip()
+        or value.strip().startswith("-1")
+        or (not value.strip()[0].isdigit() and "gpu-" not in value.lower())
+        for value in masks
+    )
+
+
+def _stacked(seen: Evidence) -> bool:
+    set_ = {name for name in seen.env if re.fullmatch(_MASKS, name)}
+    lower = {"ROCR_VISIBLE_DEVICES"} & set_
+    return (
+        bool(lower)
+        and len(set_) > 1
+        and any(value.strip(" \"'") != "0" for name, (value, _) in seen.env.items() if name in set_)
+    )
+
+
+RULES = (
+    Rule(
+        kind="kfd-not-mapped",
+        symptom="kfd absent",
+        needs=any_of(opened("ENOENT", f"{KFD}|{RENDER}|/dev/dri"), text(r"/dev/kfd[^\n]{0,60}(?:no such file|not found|does not exist|missing|no such node)")),
+        unless=any_of(text(rf"{NO_NODE}[^\n]{{0,160}}/dev/(?:kfd|dri)"), text(r"config_hsa_amd|kernel driver in use|rock module is not loaded|unknown symbol|key was rejected"), text(WSL)),
+        signs=(
+            Sign(4, "/dev/kfd is not there inside", any_of(opened("ENOENT", KFD), text(r"/dev/kfd[^\n]{0,60}(?:no such file|not found|does not exist|missing|no such node)"))),
+            Sign(2, "a render node is not there inside", opened("ENOENT", RENDER)),
+            Sign(3, "the host's driver is loaded", text(r"rock module (?:version \S+ )?is loaded|lsmod[^\n]{0,40}amdgpu|amdgpu[^\n]{0,20}loaded")),
+            Sign(2, "no --device was given for it", all_of(fact(lambda seen: bool(seen.flags)), absent(flag(r"--device=/dev/kfd|--device=/dev\b|amd\.com/gpu")))),
+            Sign(2, "the container was made with a /dev of its own", text(r"apptainer|singularity|--contain\b|bubblewrap|bwrap|--no-privs|distrobox")),
+            Sign(2, "the node is on the host", told(r"^(?:host|on_host|host_[\w.]+)\b[^\n]{0,60}(?:/dev/kfd|kfd)[^\n]{0,30}(?:exist|present|there|yes|0[67])|devices: (?:\[\]|none|null|empty)")),
+        ),
+        settles=any_of(text(r"rock module (?:version \S+ )?is loaded|apptainer|singularity|\bcontainer|docker|podman|inside|kubectl|\bpod\b"), fact(lambda seen: bool(seen.flags))),
+        undecided="whether the node is missing in the container alone: `ls -l /dev/kfd` on the host",
+    ),
+    Rule(
+        kind="stale-device-major",
+        symptom="not permitted",
+        needs=_NOT_PERMITTED,
+        signs=(
+            Sign(3, "the node is there, and opening it is not permitted", _NOT_PERMITTED),
+            Sign(4, "the container is older than the last boot, or the major number changed", _REBOOT),
+        ),
+    ),
+    Rule(
+        kind="cgroup-device-revoked",
+        symptom="not permitted",
+        needs=any_of(_NOT_PERMITTED, text(r"daemon-reload|systemd[^\n]{0,40}cgroup|native\.cgroupdriver|cgroup driver"), anywhere(r"native\.cgroupdriver")),
+        signs=(
+            Sign(3, "the node is there, and opening it is not permitted", _NOT_PERMITTED),
+            Sign(3, "systemd manages the engine's cgroups and wrote its device rules anew", anywhere(r"daemon-reload|systemd[^\n]{0,40}cgroup|cgroup[- ]?driver|native\.cgroupdriver")),
+            Sign(2, "it worked at first", _WORKED_BEFORE),
+        ),
+    ),
+    Rule(
+        kind="cgroup-device-denied",
+        symptom="not permitted",
+        needs=_NOT_PERMITTED,
+        signs=(
+            Sign(4, "the node is there, and opening it is not permitted: the device cgroup does not allow it", _NOT_PERMITTED),
+            Sign(1, "the container is one whose device rules are written by hand", text(r"\blxc\b|proxmox|\blxd\b|incus|systemd-nspawn|\bpve\b")),
+            Sign(3, "the rules that are shown do not name it", any_of(text(r"devices\.allow[^\n]{0,60}c 226|devicecgrouprules|device-cgroup-rule|devices\.list|not (?:in|allowed by) (?:the )?(?:device )?cgroup"), told(r"bind[- ]mount[^\n]{0,40}(?:/dev|only)|cgroup[\w.]*: [^\n]{0,60}(?:226|no |denied|not)"))),
+            Sign(-3, "it worked at first", _WORKED_BEFORE),
+            Sign(-2, "the container is older than the last boot", _REBOOT),
+        ),
+        undecided="which rule is missing: the major number of kfd in /proc/devices, compared with the container's device rules",
+    ),
+    Rule(
+        kind="cpx-partition-render-nodes",
+        needs=text(r"\b[cdtq]px\b|compute_partition|partition"),
+        signs=(
+            Sign(5, "the GPUs are partitioned", text(r"\b[cdtq]px\b|compute_partition\W|memory_partition\W")),
+            Sign(2, "partitions share one PCI address, and tools show the first alone", text(r"partition[^\n]{0,40}n/a|by-path|only (?:indices|index|the first|primary|gpu)|= 0$|renderd?\*? ?\|? ?wc|\b64\b|logical|attachable|\.[1-7]$|:00\.[1-7]\b")),
+        ),
+        settles=text(r"by-path|n/a|\.[1-7]\b|indices|share"),
+        undecided="which render node belongs to which partition: `rocmrun host`",
+    ),
+    Rule(
+        kind="igpu-interference",
+        symptom="crash",
+        needs=any_of(text(CRASH), text(r"found 2 rocm devices|hang|invalid device function|no kernel image|wrong (?:gpu|device)|device 0")),
+        signs=(
+            Sign(4, "two targets are there, and one is a processor's own GPU", fact(_two_with_an_apu)),
+            Sign(4, "a processor's own GPU is enumerated too", text(r"\bi-?gpu\b|integrated (?:gpu|graphics)|raphael|renoir|cezanne|vega 8\b|granite ridge|\bapu\b[^\n]{0,40}(?:and|plus|\+)")),
+            Sign(2, "it crashes", text(CRASH)),
+            Sign(1, "hiding it helps", anywhere(r"hide the i-?gpu|disable[^\n]{0,20}(?:i-?gpu|integrated)|hip_visible_devices")),
+            Sign(-3, "an override is set", variable("HSA_OVERRIDE_GFX_VERSION.*", r"\d")),
+            Sign(-3, "the GPU was reset", text(r"gpu reset|ring \S+ timeout|fence wait")),
+            Sign(-4, "one target alone is named, and no processor's own GPU", all_of(fact(lambda seen: len(seen.gfx) == 1), absent(text(r"i-?gpu|integrated|raphael|renoir|vega 8|\bapu\b")))),
+        ),
+        undecided="which device faulted: pass one render node alone, `rocmrun probe PROFILE --gpu discrete`",
+        settles=fact(_two_with_an_apu),
+    ),
+    Rule(
+        kind="hip-visible-devices-empty",
+        symptom="no gpu",
+        needs=any_of(variable(_MASKS), text(_MASK_NAMED)),
+        signs=(
+            Sign(7, "a program refuses this variable", text(rf"please use \S{{0,10}}_visible_devices instead|(?:{_MASK_NAMED})[^\n]{{0,60}}(?:not supported|unsupported|invalid|must|conflict|inconsistent)")),
+            Sign(5, "an index is not among the devices that are left", text(r"invalid device ordinal|hiperrorinvaliddevice\b|device ordinal[^\n]{0,30}(?:invalid|out of range)|device >= 0 && device < num_gpus")),
+            Sign(3, "no GPU is left", text(NO_GPU)),
+            Sign(2, "a mask of devices is set", any_of(variable(_MASKS), text(_MASK_NAMED))),
+            Sign(3, "a mask names nothing: empty, -1 or no number", fact(_hides_all)),
+            Sign(3, "masks are stacked: the second counts what the first leaves", fact(_stacked)),
+            Sign(2, "the GPUs are there", text(r"rocminfo[^\n]{0,40}(?:lists|shows|finds|works)|name:\s+gfx")),
+            Sign(-4, "a node cannot be opened", opened("EACCES|EPERM|ENOENT|EINVAL|ENOMEM")),
+        ),
+    ),
+    Rule(
+        kind="smi-restricted-view",
+        needs=text(r"rocm-smi|amd-smi|rocm_smi|\bsmi\b"),
+        signs=(
+            Sign(4, "SMI shows other GPUs than HIP", text(r"(?:rocm|amd)-?_?smi[^\n]{0,80}(?:fewer|incomplete|only|missing|more gpus|not all|all gpus|every gpu|stops|shows? \d)|showtopo|smi[^\n]{0,40}(?:lists|shows) (?:all|only|fewer)")),
+            Sign(3, "only some render nodes were passed", any_of(flag(r"--device=/dev/dri/renderd"), text(r"non-?contiguous|subset of|only some"))),
+            Sign(2, "HIP counts other GPUs", text(r"hip[^\n]{0,40}(?:sees|finds|lists|counts)|device_count")),
+            Sign(-4, "a partition mode is set", text(r"\b[cdtq]px\b")),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,161 @@
+"""Paths that hardening takes away: caches, HOME, temporary files, names of users, places to compile in."""
+
+from rocmrun.core.diagnosis.evidence import Evidence
+from rocmrun.core.diagnosis.finding import Rule, Sign
+from rocmrun.core.diagnosis.looks import (
+    all_of,
+    any_of,
+    anywhere,
+    fact,
+    flag,
+    remedy,
+    text,
+    told,
+    variable,
+)
+from rocmrun.core.diagnosis.words import CACHE, CRASH, DENIED, NO_SPACE, READ_ONLY
+
+_REFUSED = rf"(?:{DENIED}|{READ_ONLY}|not (?:a )?writ(?:able|eable)|cannot (?:write|create)|could not (?:create|write|open)|unable to (?:create|write))"
+_CACHE_REFUSED = text(rf"{CACHE}[^\n]{{0,160}}{_REFUSED}|{_REFUSED}[^\n]{{0,160}}{CACHE}")
+_AT_THE_ROOT = text(
+    rf"{_REFUSED}[^\n]{{0,40}}['\"\s:=(\[]/\.(?:cache|triton|config|local|miopen|nv|vllm|keras|inductor|aiter|ollama|huggingface|matplotlib|cupy|numba|[a-z]\w+)\b|['\"\s:=(\[]/\.(?:cache|triton|config|local|miopen|vllm|aiter|ollama|huggingface|matplotlib|numba)\b[^\n]{{0,80}}{_REFUSED}"
+)
+_PACKAGES = r"(?:site|dist)-packages/"
+_NOT_MADE = r"(?:permission denied|errno 13\b|read-only file ?system|errno 30\b|no such file or directory|not writ(?:able|eable))"
+_JIT = rf"{_NOT_MADE}[^\n]{{0,60}}{_PACKAGES}[^\n]{{0,100}}(?:jit|aiter|build|csrc|kernels?|\.lock|codegen|_cache|compiled|autotune)|{_PACKAGES}[^\n]{{0,120}}(?:jit|aiter|build|csrc|kernels?|codegen|compiled|autotune)[^\n]{{0,80}}{_NOT_MADE}"
+_SQLITE = text(
+    r"unable to open database file|disk i/o error|attempt to write a readonly database|readonly database|database (?:is )?locked|sqlite[^\n]{0,60}(?:error|fail)"
+)
+_MEMORY_DIRECTORY = variable("TMPDIR", r"/dev/shm")
+
+
+def _odd_home(seen: Evidence) -> bool:
+    home = seen.env.get("HOME")
+    return home is not None and home[0].strip() in {"", "/", "/nonexistent", "/dev/null"}
+
+
+RULES = (
+    Rule(
+        kind="readonly-cache",
+        symptom="cache",
+        needs=any_of(_CACHE_REFUSED, _SQLITE, text(r"no locator available|mplconfigdir|miopenstatusunknownerror|miopen[^\n]{0,40}(?:permission|read-only)|temporary cache directory|triton_cache_dir|cache_dir")),
+        signs=(
+            Sign(6, "a directory for compiled kernels or downloads cannot be written", _CACHE_REFUSED),
+            Sign(4, "a database file cannot be written", _SQLITE),
+            Sign(2, "it is MIOpen's", text(r"miopen")),
+            Sign(6, "numba finds no place to keep what it compiled", text(r"no locator available")),
+            Sign(6, "matplotlib finds no directory that it may write", text(r"matplotlib[^\n]{0,200}(?:not a writable|temporary cache|mplconfigdir)|mplconfigdir[^\n]{0,80}writable")),
+            Sign(3, "MIOpen gave up without a reason", text(r"miopenstatusunknownerror|miopenstatusinternalerror")),
+            Sign(3, "a writable directory helps", any_of(remedy(r"writable|cache_dir|user_db_path"), remedy(r"miopen_(?:user_db|custom_cache)"))),
+            Sign(-5, "HOME is the root directory", _AT_THE_ROOT),
+            Sign(-4, "it is inside the installed packages", text(_JIT)),
+            Sign(-4, "there is no temporary directory", text(r"temp_directory_path|no usable temporary directory")),
+            Sign(-4, "it is full, not read-only", text(rf"{CACHE}[^\n]{{0,120}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,120}}{CACHE}")),
+        ),
+    ),
+    Rule(
+        kind="home-not-writable",
+        symptom="cache",
+        needs=any_of(_AT_THE_ROOT, fact(_odd_home), told(r"^home: (?:/|unset|none)(?:\s|$|\()")),
+        signs=(
+            Sign(7, "HOME is the root directory: a path in it begins with /.", _AT_THE_ROOT),
+            Sign(3, "HOME is not set, or /", any_of(fact(_odd_home), told(r"^home: (?:/|unset|none)(?:\s|$|\()|home unset|no home"))),
+            Sign(2, "something may not be written", text(_REFUSED)),
+        ),
+    ),
+    Rule(
+        kind="readonly-rootfs",
+        symptom="cache",
+        needs=text(READ_ONLY),
+        signs=(
+            Sign(5, "the image's own file system is read-only", text(READ_ONLY)),
+            Sign(1, "--read-only is set", any_of(flag(r"^--read-only"), told(r"read_?only|readonlyrootfilesystem"))),
+            Sign(-4, "it is a cache", any_of(_CACHE_REFUSED, _AT_THE_ROOT)),
+            Sign(-4, "it is inside the installed packages", text(_JIT)),
+            Sign(-4, "it is a mount", text(rf"{READ_ONLY}[^\n]{{0,60}}/(?:models?|data|mnt|srv|media)\b")),
+        ),
+    ),
+    Rule(
+        kind="jit-in-site-packages",
+        symptom="cache",
+        needs=text(_JIT),
+        signs=(
+            Sign(7, "kernels are compiled into the installed packages, which cannot be written", text(_JIT)),
+            Sign(-3, "a shared library is missing there", text(rf"{_PACKAGES}[^\n]{{0,120}}\.so[^\n]{{0,60}}cannot open shared object")),
+        ),
+    ),
+    Rule(
+        kind="uid-without-passwd-entry",
+        needs=text(r"getpwuid|uid not found|i have no name|user ?id|no such user|unknown user|passwd|cannot find name|getuser|no user exists|whoami"),
+        signs=(
+            Sign(6, "the user has no name in the image: no passwd entry, USER or LOGNAME", text(
+                r"getpwuid|uid not found|i have no name!|cannot find name for (?:user|group) id|no user exists for uid|no passwd entry|(?:user ?id|uid) \d+ (?:not found|does not exist|is unknown)|unknown user ?id|unable to (?:determine|find|get) (?:the )?(?:current )?user ?name|no username set|lookup current user|user: (?:lookup|unknown) (?:user|userid)|current user[^\n]{0,40}not found|failed to get (?:the )?(?:current )?user(?:name)?\b|getpass\.getuser"
+            )),
+            Sign(1, "the user was given by number", flag(r"^(?:--user|-u)=\d+")),
+            Sign(-4, "it is rocminfo, which fails for another reason too", text(r"check for video group membership")),
+        ),
+    ),
+    Rule(
+        kind="tmp-noexec",
+        needs=any_of(text(r"failed to map segment from shared object"), text(r"\bnoexec\b"), all_of(text(rf"/tmp/[^\n]{{0,120}}{DENIED}|{DENIED}[^\n]{{0,40}}/tmp/"), text(r"exec"))),
+        signs=(
+            Sign(5, "a library cannot be mapped as code", text(r"failed to map segment from shared object")),
+            Sign(3, "the file system is mounted noexec", anywhere(r"\bnoexec\b")),
+            Sign(4, "a program in a temporary directory may not be executed", text(rf"exec[^\n]{{0,60}}/tmp/[^\n]{{0,80}}{DENIED}|{DENIED}[^\n]{{0,60}}'?/tmp/[^\n]{{0,60}}(?:\.sh|conftest|a\.out|exec)|/tmp/\S{{0,80}}: {DENIED}")),
+            Sign(1, "it was compiled at run time", text(r"/tmp/|torchinductor|triton|\.so\b|tmpfs|comgr|torch_extensions")),
+            Sign(-3, "memory is limited: the same text comes then", text(r"rlimit_as|ulimit -v|virtual memory")),
+        ),
+        settles=any_of(anywhere(r"noexec"), text(r"/tmp/|tmpfs|torchinductor|torch_extensions|\.cache")),
+        undecided="whether it is noexec or a limit of memory: `grep noexec /proc/mounts; ulimit -v` inside",
+    ),
+    Rule(
+        kind="tmp-missing",
+        needs=any_of(text(r"temp_directory_path|temporary directory|tmpdir|mkstemp|mkdtemp|tempfile|/tmp\b"), _MEMORY_DIRECTORY),
+        signs=(
+            Sign(6, "there is no temporary directory that can be used", text(
+                r"temp_directory_path|no usable temporary directory|(?:no such file or directory|not a directory|does not exist|cannot create|cannot access)\W{1,4}/tmp(?:['\"/ ]|$)|/tmp['\"]?\W{0,3}(?:: )?(?:no such file|not a directory|does not exist|is missing)|tmpdir[^\n]{0,60}(?:missing|does not exist|no such|not a directory|not writable|invalid)|mk[sd]temp[^\n]{0,60}(?:no such file|fail)|no \S{0,4}/tmp"
+            )),
+            Sign(4, "TMPDIR lies in shared memory", _MEMORY_DIRECTORY),
+            Sign(1, "the runtime fails with errors that are not true", all_of(_MEMORY_DIRECTORY, text(rf"out ?of ?memory|invalidvalue|{CRASH}"))),
+        ),
+        settles=text(r"temp_directory_path|no usable temporary directory|/tmp"),
+        undecided="whether comgr's temporary files fail: run once with AMD_COMGR_EMIT_VERBOSE_LOGS=1 AMD_COMGR_REDIRECT_LOGS=stderr",
+    ),
+    Rule(
+        kind="cache-tmpfs-oom",
+        symptom="no space",
+        needs=text(rf"{NO_SPACE}|oom|killed|137"),
+        signs=(
+            Sign(6, "a cache is full", text(rf"{CACHE}[^\n]{{0,160}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,160}}{CACHE}")),
+            Sign(2, "the cache lies in memory", text(r"tmpfs|cache[\w.]*: [^\n]{0,40}(?:memory|tmpfs)")),
+            Sign(2, "the limit of memory was reached while the cache grew", all_of(text(r"oomkilled|137|killed|oom-kill"), text(r"tmpfs[^\n]{0,80}cache|cache[^\n]{0,80}tmpfs|shmem|downloading shards"))),
+            Sign(-5, "it is shared memory", text(r"posix_fallocate|/dev/shm|shared memory")),
+            Sign(-5, "it is the engine's disk", text(r"failed to register layer|/var/lib/(?:docker|containerd)|overlay2|writing blob")),
+        ),
+    ),
+    Rule(
+        kind="hf-offline",
+        symptom="network",
+        needs=text(r"offline|huggingface|hf_hub|hub\b|localentrynotfound"),
+        signs=(
+            Sign(6, "a download is asked for, and downloads are switched off", text(r"offline ?mode ?is ?enabled|offlinemodeisenabled|hf_hub_offline|transformers_offline|outgoing traffic has been disabled|local_files_only")),
+            Sign(5, "a file of the model is not in the cache, and cannot be fetched", text(r"localentrynotfound|cannot find the requested files in the (?:local|disk|cached)|couldn'?t connect to '?https://huggingface|can'?t load (?:the )?(?:configuration|tokenizer|model)[^\n]{0,120}huggingface|we couldn'?t connect")),
+            Sign(5, "huggingface.co cannot be reached", text(r"huggingface\.co[^\n]{0,200}(?:failed to resolve|max retries|name resolution|unreachable|connection (?:refused|error)|timed out|not known)|(?:failed to resolve|max retries|name resolution|not known)[^\n]{0,200}huggingface\.co")),
+            Sign(-4, "the hub refuses the token", text(r"gated repo|401 client error|403 client error|repository not found")),
+        ),
+    ),
+    Rule(
+        kind="path-eacces-nonroot",
+        symptom="mount",
+        needs=text(DENIED),
+        signs=(
+            Sign(6, "a program on PATH, or the entrypoint, may not be executed or entered", text(
+                rf"exec[^\n]{{0,12}}(?:user process|format)?[^\n]{{0,80}}\"?/?[\w./-]*\"?:? (?:stat [^\n]{{0,80}}: )?{DENIED}|execv\w*\([^\n]{{0,200}}\beacces|exec: \"[^\"]{{1,200}}\"[^\n]{{0,80}}{DENIED}|(?:/usr/(?:local/)?s?bin|/opt|/root|/entrypoint|/docker-entrypoint|/app|/venv|/home)[^\s:'\"]{{0,160}}(?:\.sh|/bin/[\w.-]+|entrypoint)['\"]?: {DENIED}|{DENIED}: '(?:/usr|/opt|/root|/app|/venv)[^'\n]{{0,160}}/bin/[^'\n]+'|(?:ba|da|z)?sh: [^\n]{{0,40}}/[^\n:]{{1,160}}: {DENIED}|cannot execute[^\n]{{0,40}}{DENIED}|unable to start container process[^\n]{{0,200}}{DENIED}"
+            )),
+            Sign(1, "the process is not root inside", any_of(flag(r"^(?:--user|-u)=(?!0|root)"), text(r"non-?root|uid=[1-9]"))),
+            Sign(-5, "it is a device node", text(rf"/dev/[^\n]{{0,60}}{DENIED}")),
+            Sign(-4, "the file system is mounted noexec", anywhere(r"noexec")),
+            Sign(-4, "it is a cache, or the installed packages", any_of(_CACHE_REFUSED, text(_JIT))),
+        ),
+    ),
+)  # fmt: skip

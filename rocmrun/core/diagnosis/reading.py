@@ -1,0 +1,275 @@
+"""From text to evidence: what a log, a listing and `key: value` lines say, as facts."""
+
+import ast
+import json
+import re
+import shlex
+from collections.abc import Iterator
+
+from rocmrun.core.diagnosis.evidence import Body, Evidence, Node, Opened, Quotes, Value
+from rocmrun.core.diagnosis.log_text import Line, line_of, lines_of
+from rocmrun.core.host import EngineFacts, HostFacts
+
+# Never the cause of anything: kept aside, and told only when nothing else is there.
+NOISE = {
+    "libdrm-ids-warning": r"amdgpu\.ids\b|libdrm_amdgpu\.so\b[^\n]{0,80}(?:cannot open|no such file)|fail(?:ed)? to open libdrm_amdgpu",
+    "numa-balancing": r"numa (?:auto )?balancing (?:is )?enabled|numa_balancing=0",
+    "miopen-workspace": r"\[isenoughworkspace\]",
+}
+ERRNO = (
+    ("EACCES", r"permission denied|eacces|errno[ =:]{1,3}13\b"),
+    ("EPERM", r"operation not permitted|eperm|errno[ =:]{1,3}1\b"),
+    (
+        "ENOENT",
+        r"no such file|enoent|errno[ =:]{1,3}2\b|does not exist|no such device or address|not found",
+    ),
+    ("EINVAL", r"invalid argument|einval|errno[ =:]{1,3}22\b"),
+    ("ENOMEM", r"cannot allocate memory|out of memory|enomem|errno[ =:]{1,3}12\b"),
+    ("ENODEV", r"no such device|enodev|enxio|errno[ =:]{1,3}(?:19|6)\b"),
+    ("EBUSY", r"device or resource busy|ebusy|errno[ =:]{1,3}16\b"),
+)
+_NODE_PATH = r"/dev/(?:kfd|dxg|dri/renderd\d{1,6}|dri/card\d{1,4}|dri)\b"
+# Reading kfd answers EINVAL on a healthy machine; the daemon speaks of its own side; listings are no opens.
+_NO_OPEN = re.compile(
+    r"\b(?:cat|head|dd|hexdump|less|od|xxd): |gathering device information|could not select device|failed to create (?:task|shim)|failed to inject"
+)
+_REMEDY = re.compile(
+    r"^(?:fix|fixed|works|worked|work_?around|good|right|right_value|after|needed|env_needed|with_|safe|remedy|solution|resolution|helped|refs?|related|unsafe|as_root|without_)"
+)
+_KEY_VALUE = re.compile(r"^([A-Za-z_][\w.=+%-]{0,59})\s?: (.{1,4000})$")
+_ENVIRONMENT_KEYS = re.compile(r"(?:^|[._])(?:image_)?env(?:ironment)?(?:$|[._])|variables")
+_VARIABLE = re.compile(
+    r"(?:^|[\s;\"'])(?:export |set |-e |--env[ =]|env )?\"?'?([A-Z][A-Z0-9_]{3,60})=(\"[^\"]{0,200}\"|'[^']{0,200}'|[^\s\"';&|]{0,200})"
+)
+_LISTED = re.compile(
+    r"\b[cb]([rwx-]{9})[.+@]?\s+(?:\d+\s+)?([\w.+-]+)\s+([\w.+-]+)\s+(\d+),\s*(\d+)\s+(?:\S+\s+){0,6}?(/dev/\S+|kfd|renderd\d+|card\d+)"
+)
+_STATED = re.compile(
+    r"(/dev/(?:kfd|dri/\S{1,30}))\W{1,12}(?:is )?([\w-]{1,32}):([\w-]{1,32})\W{1,3}\(?0?([0-7]{3})\b"
+)
+_STATED_FIRST = re.compile(
+    r"\b0?([0-7]{3})[ ,]{1,2}(?:owner )?([\w-]{1,32})[: ]([\w-]{1,32})\b[^\n]{0,30}?(/dev/(?:kfd|dri/\S{1,30}))"
+)
+_GFX = r"\bgfx(?:9(?:0[0-9a-c]|4[0-2]|50)|1[0-2][0-9a-f]{2}|[78]0[0-9])\b"
+
+
+def read_text(
+    text: str, *, host: HostFacts | None = None, engine: EngineFacts | None = None
+) -> Evidence:
+    """Return what *text* says; facts of a *host* and an *engine* may stand beside it."""
+    lines, noise = _without_noise(lines_of(text))
+    told, rest = _told(lines)
+    return _evidence(rest, told, noise, host, engine)
+
+
+def _evidence(
+    lines: tuple[Line, ...],
+    values: tuple[Value, ...],
+    noise: dict[str, Quotes],
+    host: HostFacts | None,
+    engine: EngineFacts | None,
+) -> Evidence:
+    log = Body(lines)
+    told = Body(tuple(_as_line(value) for value in values if not value.remedy))
+    return Evidence(
+        log=log,
+        told=told,
+        remedies=Body(tuple(_as_line(value) for value in values if value.remedy)),
+        noise=noise,
+        values=values,
+        opened=tuple(_opened(log, told)),
+        nodes=tuple(_nodes(log, told)),
+        flags=tuple(_flags(lines, values)),
+        env=dict(_environment(lines, values)),
+        gfx=tuple(
+            dict.fromkeys(match[0] for body in (log, told) for match, _ in body.matches(_GFX))
+        ),
+        groups=frozenset(_groups(log, values)),
+        uid_map=tuple(_uid_map(log, told)),
+        host=host,
+        engine=engine,
+    )
+
+
+def _as_line(value: Value) -> Line:
+    text = f"{value.key}: {value.text}"
+    return Line(value.line.number, text, line_of(0, text).lower)
+
+
+def _without_noise(lines: tuple[Line, ...]) -> tuple[tuple[Line, ...], dict[str, Quotes]]:
+    kept: list[Line] = []
+    noise: dict[str, list[Line]] = {}
+    patterns = [(kind, re.compile(pattern)) for kind, pattern in NOISE.items()]
+    for line in lines:
+        kind = next((kind for kind, pattern in patterns if pattern.search(line.lower)), None)
+        if kind is None:
+            kept.append(line)
+        else:
+            noise.setdefault(kind, []).append(line)
+    return tuple(kept), {kind: tuple(found[:3]) for kind, found in noise.items()}
+
+
+def _told(lines: tuple[Line, ...]) -> tuple[tuple[Value, ...], tuple[Line, ...]]:
+    """Return the facts of `key: value` lines, and all other lines.
+
+    A line of that form whose key is a word of a program ("mbind: …", "RuntimeError: …") stays in the log.
+    """
+    values: list[Value] = []
+    rest: list[Line] = []
+    for line in lines:
+        match = _KEY_VALUE.match(line.text)
+        if match is None or not _is_fact(match[1], match[2]):
+            rest.append(line)
+            continue
+        flat = _flattened(match[1], _parsed(match[2]), line)
+        values.extend(flat)
+    return tuple(values), tuple(rest)
+
+
+# A key that some program prints as its own name or as the class of an error, and no fact.
+_PROGRAMS = re.compile(
+    r"^(?:[A-Z]\w*(?:Error|Exception|Warning|Interrupt)|[\w.]+\.\w*(?:Error|Exception|Warning)|docker|podman|error|err|fatal|warning|warn|info|debug|note|tee|ls|cat|cp|mv|mkdir|touch|rm|chmod|chown|ln|install|stat|bash|sh|zsh|fork|sudo|su|mbind|set_mempolicy|get_mempolicy|python3?|pip3?|modprobe|insmod|dmesg|kernel|amdgpu|kfd|ld|ld\.so|gcc|clang|nerdctl|kubectl|apptainer|singularity|W|E|I|F|perf_event_open|open|openat|stderr|stdout|Reason|rocminfo|clinfo|apt|dnf|yum|rsync|tar|curl|wget|git|make|cmake|ninja|dev\d+|mp\d+|lxc\.\S+|Segmentation|Aborted|Traceback)$"
+)
+
+
+def _is_fact(key: str, value: str) -> bool:
+    return not _PROGRAMS.match(key) and not value.startswith("error:")
+
+
+def _parsed(text: str) -> object:
+    """Return the JSON or Python value that *text* is, or *text*."""
+    if text[:1] not in "[{\"'":
+        return text
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return parse(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return text
+
+
+def _flattened(key: str, value: object, line: Line, *, remedy: bool = False) -> Iterator[Value]:
+    remedy = remedy or bool(_REMEDY.match(key.lower()))
+    if isinstance(value, dict):
+        for inner, held in list(value.items())[:200]:
+            yield from _flattened(f"{key}.{inner}", held, line, remedy=remedy)
+    elif isinstance(value, list | tuple):
+        for held in value[:200]:
+            yield from _flattened(key, held, line, remedy=remedy)
+    else:
+        yield Value(key=key, text=str(value), line=line, remedy=remedy)
+
+
+def _opened(*bodies: Body) -> Iterator[Opened]:
+    seen = set()
+    for body in bodies:
+        for match, line in body.matches(_NODE_PATH):
+            if _NO_OPEN.search(line.lower):
+                continue
+            errno = next((name for name, words in ERRNO if re.search(words, line.lower)), None)
+            if errno and (match[0], errno) not in seen:
+                seen.add((match[0], errno))
+                yield Opened(path=match[0], errno=errno, line=line)
+
+
+def _nodes(*bodies: Body) -> Iterator[Node]:
+    for body in bodies:
+        for line in body.lines:
+            if "kfd" not in line.lower and "dri" not in line.lower and "render" not in line.lower:
+                continue
+            yield from _nodes_in(line)
+
+
+def _nodes_in(line: Line) -> Iterator[Node]:
+    for found in _LISTED.finditer(line.lower):
+        permissions, owner, group, major, _, path = found.groups()
+        yield Node(
+            path=_full(path),
+            mode=_mode(permissions),
+            owner=owner,
+            group=group,
+            major=int(major),
+            line=line,
+        )
+    for found in _STATED.finditer(line.lower):
+        path, owner, group, mode = found.groups()
+        yield Node(path=path, mode=int(mode, 8), owner=owner, group=group, line=line)
+    for found in _STATED_FIRST.finditer(line.lower):
+        mode, owner, group, path = found.groups()
+        yield Node(path=path, mode=int(mode, 8), owner=owner, group=group, line=line)
+
+
+def _full(path: str) -> str:
+    if path.startswith("/"):
+        return path
+    return "/dev/kfd" if path == "kfd" else f"/dev/dri/{path}"
+
+
+def _mode(permissions: str) -> int:
+    return sum(1 << (8 - place) for place, letter in enumerate(permissions) if letter != "-")
+
+
+def _flags(lines: tuple[Line, ...], values: tuple[Value, ...]) -> Iterator[tuple[str, Line]]:
+    for value in values:
+        if not value.remedy and re.search(
+            r"flag|command|run_line|options|args|compose", value.key.lower()
+        ):
+            for flag in _joined(value.text):
+                yield flag, value.line
+    for line in lines:
+        if re.search(
+            r"\b(?:docker|podman|nerdctl|apptainer|singularity)\b.{0,40}\b(?:run|create|exec)\b|^\s*-{1,2}(?:device|group-add|gpus|security-opt|cap-)",
+            line.lower,
+        ):
+            for flag in _joined(line.text):
+                yield flag, line
+
+
+def _joined(text: str) -> Iterator[str]:
+    """Yield options, each with its value: "--group-add video" as "--group-add=video"."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    for word, following in zip(words, [*words[1:], "-"], strict=True):
+        if word.startswith("-"):
+            yield word if "=" in word or following.startswith("-") else f"{word}={following}"
+
+
+def _environment(
+    lines: tuple[Line, ...], values: tuple[Value, ...]
+) -> Iterator[tuple[str, tuple[str, Line]]]:
+    for line in lines:
+        for found in _VARIABLE.finditer(line.text):
+            yield found[1], (found[2].strip("\"'"), line)
+    for value in values:
+        if value.remedy:
+            continue
+        name = value.key.rpartition(".")[2]
+        if _ENVIRONMENT_KEYS.search(value.key.lower()) and name.isupper():
+            yield name, (value.text, value.line)
+        elif re.fullmatch(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+", value.key):
+            yield value.key, (value.text, value.line)
+        for found in _VARIABLE.finditer(value.text):
+            yield found[1], (found[2].strip("\"'"), value.line)
+
+
+def _groups(log: Body, values: tuple[Value, ...]) -> Iterator[str]:
+    for value in values:
+        if re.search(
+            r"(?:^|_|\.)(?:groups|gids)$", value.key.lower()
+        ) and not value.key.lower().startswith("host"):
+            yield from re.findall(r"[\w-]+", value.text.lower())
+    for match, _ in log.matches(r"\bgroups=([^\n]{1,300})"):
+        yield from re.findall(r"\d+|(?<=\()[\w-]+", match[1])
+    for match, _ in log.matches(r"^groups:\s*([\d \t]{1,200})$"):
+        yield from match[1].split()
+
+
+def _uid_map(*bodies: Body) -> Iterator[tuple[int, int, int]]:
+    for body in bodies:
+        for match, line in body.matches(
+            r"^(?:\s*(?:uid_map|gid_map)\W{1,4})?\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s*$"
+        ):
+            if "_map" in line.lower or int(match[3]) > 1:
+                yield int(match[1]), int(match[2]), int(match[3])

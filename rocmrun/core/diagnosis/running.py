@@ -1,0 +1,124 @@
+"""Run time: memory of the GPU, hangs, hardware errors, slowness, and what only looks like a failure."""
+
+from rocmrun.core.diagnosis.evidence import Evidence, Quotes
+from rocmrun.core.diagnosis.finding import Look, Rule, Sign
+from rocmrun.core.diagnosis.looks import any_of, anywhere, fact, flag, opened, text, told, variable
+from rocmrun.core.diagnosis.words import NO_GPU
+
+_HARDWARE = text(
+    r"uncorrectable|\bras\b[^\n]{0,60}(?:error|fatal|poison|ue\b|count|bad page|threshold)|ecc[^\n]{0,30}(?:error|uncorrect|double)|double[- ]bit|cper_severity|\bcper\b|aca entry|aca bank|\[hardware error\]|poison (?:is )?(?:consumed|consumption|detected|creation)|erre\w*event_\w+|athub_interrupt|bad pages?|mca_\w+|gpu_health\W{1,3}0"
+)
+_RESET = text(
+    r"gpu reset|ring [\w.]{1,40} timeout|fence wait (?:loop )?time ?(?:d )?out|qcm fence|unrecoverable state|unsuccessful queues? preemption|gpu hang|hw exception|mode[12] reset|device lost|hiperrorlaunchtimeout|evict[^\n]{0,30}queue[^\n]{0,20}fail|queue preemption|(?:hws|mes|cp) (?:hang|failed|hung)|failed to (?:reset|wait)|mes failed to (?:response|respond)|soft reset|wedged|vram is lost"
+)
+
+
+def _noise(kind: str) -> Look:
+    def look(seen: Evidence) -> Quotes | None:
+        return seen.noise.get(kind)
+
+    return look
+
+
+RULES = (
+    Rule(
+        kind="oom-vram",
+        symptom="memory",
+        needs=text(r"out ?of ?memory|below required gpu memory|free gpu memory|gpu memory|vram|failed to allocate|memory allocation|hsa_status_error_out_of_resources"),
+        unless=variable("TMPDIR", r"/dev/shm"),
+        signs=(
+            Sign(6, "memory of the GPU is used up", text(r"hip out of memory|cuda out of memory|outofmemoryerror|hiperroroutofmemory|hiperrormemoryallocation|below (?:the )?required gpu memory|less than desired gpu memory|not enough (?:free )?(?:gpu |device )?(?:memory|vram)|no available memory for the cache blocks|insufficient (?:gpu memory|vram)|failed to allocate[^\n]{0,80}(?:rocm|vram|device|buffer|hip|gpu|kv)|tried to allocate [\d.]+ [mgk]i?b|cudamalloc failed|rocm_?malloc|hipmalloc[^\n]{0,40}(?:fail|out)|out of device memory|resourceexhausted|(?:gpu|vram|device)[^\n]{0,40}out of memory")),
+            Sign(1, "another process or a carve-out holds it", text(r"\bpid\b|process \d+ has|carve|bios_vram|pinned|gtt")),
+            Sign(-6, "the kernel killed a process at a limit of main memory", text(r"oomkilled|memory cgroup|killed process|\b137\b")),
+        ),
+    ),
+    Rule(
+        kind="gpu-busy",
+        symptom="memory",
+        needs=text(r"busy|in use|already (?:used|held|in use|acquired)|gpu-busy|exclusive"),
+        signs=(
+            Sign(6, "another run or process holds the GPU", text(r"gpu[^\n]{0,60}(?:is |are )?(?:busy|in use by|held by|already (?:in use|used|acquired))|device or resource busy[^\n]{0,40}(?:kfd|dri|gpu)|/dev/(?:kfd|dri\S*)[^\n]{0,40}(?:device or resource busy|ebusy)|hiperrordevicealready\w+|hiperrorcontextalreadyinuse|all cuda-capable devices are busy|devices? (?:is|are) busy or unavailable|error\[gpu-busy\]|compute mode[^\n]{0,30}exclusive|no free gpus?\b|no idle gpu")),
+            Sign(-3, "its memory is what is lacking", text(r"out of memory")),
+            Sign(-5, "it is a port", text(r"address already in use|port is already")),
+        ),
+    ),
+    Rule(
+        kind="ras-ecc",
+        symptom="hardware",
+        needs=_HARDWARE,
+        signs=(
+            Sign(7, "the GPU reported a hardware error", _HARDWARE),
+            Sign(1, "it hung or was reset", _RESET),
+            Sign(-2, "a driver of that release raised false events", anywhere(r"false|roll ?back|regress")),
+        ),
+    ),
+    Rule(
+        kind="gpu-hang-reset",
+        symptom="hardware",
+        needs=_RESET,
+        signs=(
+            Sign(5, "the driver found the GPU hung, or reset it", _RESET),
+            Sign(1, "a kernel faulted before", text(r"memory access fault|page fault|protection fault|vm_l2|\[gfxhub\]")),
+            Sign(-3, "the GPU reported a hardware error", _HARDWARE),
+            Sign(-1, "an override claims another GPU", variable("HSA_OVERRIDE_GFX_VERSION.*")),
+        ),
+        settles=text(r"ring [\w.]{1,40} timeout[^\n]{0,80}(?:signaled|emitted)|overheat|thermal|power supply|psu|undervolt|riser"),
+        undecided="why it hung: the same job on another GPU, and `sudo dmesg | grep -iE 'amdgpu|ring|reset'` from before the reset",
+    ),
+    Rule(
+        kind="miopen-first-run-slow",
+        symptom="slow",
+        needs=text(r"second|minute|slow|miopen|find_mode|first (?:run|iteration|convolution|step)|warm ?-?up|\d{2,}(?:\.\d+)? ?s\b|took|tuning|autotun"),
+        signs=(
+            Sign(4, "the first or every run takes minutes", text(r"(?:executed|finished|done|completed|took|takes?|in)\b[^\n]{0,30}\b(?:\d{3,}(?:\.\d+)? ?(?:s\b|sec)|\d+ ?min)|first (?:run|iteration|convolution|step|image|inference|epoch)[^\n]{0,80}(?:slow|min|\d{2,} ?s|long)|(?:slow|minutes|long|hours)[^\n]{0,60}first (?:run|iteration|convolution|step|image|time)")),
+            Sign(3, "MIOpen searches or compiles kernels", text(r"miopen[^\n]{0,120}(?:find|search|compil|tun|perf db|find-db|missing|cache)|miopen_find_(?:mode|enforce)|find_mode|exhaustive|missing system database|miopenfindconvolution|naive_conv|hipconvolution")),
+            Sign(2, "later runs are fast", anywhere(r"second (?:run|iteration)[^\n]{0,40}(?:fast|\d)|(?:after|before|later)[^\n]{0,40}\b\d{1,2} ?s\b")),
+            Sign(-5, "an error is there", text(r"\berror\b|exception|traceback|permission denied")),
+            Sign(-4, "the CPU computes", text(NO_GPU)),
+        ),
+        settles=text(r"first (?:run|iteration|convolution|step|image)|miopen"),
+        undecided="whether kernels are compiled anew each time: time a second iteration, and look whether the cache directory grows",
+    ),
+    Rule(
+        kind="cpu-fallback",
+        symptom="no gpu",
+        needs=text(r"\bcpu\b|offload"),
+        signs=(
+            Sign(4, "the work runs on the CPU without a word of error", text(r"(?:running|runs?|inference|falling|falls|fell|fallback|defaulting|using|switch\w*)[^\n]{0,30}(?:on|to|back to|back on) (?:the )?cpu\b|cpu fallback|offloaded 0/|library=cpu|compute\W{1,4}cpu|using cpu\b|100% cpu|cpu_avx|device(?:_type)?\W{1,4}cpu\b|no compatible gpus|gpu usage[^\n]{0,10}\b0 ?%")),
+            Sign(1, "a GPU is said to be there", told(r"^gpus?\b|devices")),
+            Sign(-4, "a node cannot be opened", opened("EACCES|EPERM|ENOENT|EINVAL|ENOMEM")),
+            Sign(-2, "groups were given", flag(r"--group-add")),
+            Sign(-4, "torch is no ROCm build", text(r"\+cpu\b|\+cu\d{2,3}\b")),
+        ),
+        settles=text(r"offloaded 0/|library=cpu|0 ?%"),
+        undecided="why no GPU is used: `rocmrun probe PROFILE` proves whether they work in this container",
+    ),
+    Rule(
+        kind="amdsmi-empty",
+        symptom="smi",
+        needs=text(r"amd-?_?smi"),
+        signs=(
+            Sign(5, "amd-smi or its library finds no GPU", text(r"amd-?_?smi[^\n]{0,160}(?:no (?:gpu|device|processor|socket|amd)|empty|\b0 (?:gpu|device|processor)|returned? \[\]|\[\]|not_found|init(?:ialize)?[^\n]{0,20}(?:fail|error)|driver not|not loaded|no such|fail|error|exception|invalid|not initialized|unable)|(?:no|unable|fail|could not|cannot)[^\n]{0,80}amd-?_?smi|amdsmi(?:library)?exception|amdsmi_status_\w*(?:fail|err|no_|not_|init|drv)|len\(\W?amdsmi_get_processor_handles\W*\)\W{1,6}0")),
+            Sign(2, "HIP finds it", text(r"rocminfo[^\n]{0,40}(?:works|lists|fine|shows|gfx)|is_available\W{0,6}true|hip[^\n]{0,30}(?:works|fine|sees)|torch[^\n]{0,30}works")),
+            Sign(-3, "partitions are shown in part", text(r"\b[cdtq]px\b")),
+            Sign(-4, "a node cannot be opened", opened("EACCES|EPERM|ENOENT|EINVAL|ENOMEM", r"/dev/kfd")),
+            Sign(-3, "this is WSL, where it is expected", anywhere(r"\bwsl|/dev/dxg")),
+            Sign(-4, "the driver is built into the kernel, or not loaded", text(r"built[- ]?in|initstate|rock module is not loaded")),
+        ),
+    ),
+    Rule(
+        kind="libdrm-ids-warning",
+        symptom="noise",
+        needs=_noise("libdrm-ids-warning"),
+        signs=(Sign(3, "a table of product names is missing: GPUs work without it", _noise("libdrm-ids-warning")),),
+    ),
+    Rule(
+        kind="numa-balancing",
+        symptom="noise",
+        needs=any_of(_noise("numa-balancing"), told(r"kernel\.numa_balancing\W{1,4}1"), fact(lambda seen: seen.host and seen.host.numa_balancing and seen.host.gpus)),
+        signs=(
+            Sign(3, "RCCL warns of variance: a setting of the host, and no failure", any_of(_noise("numa-balancing"), fact(lambda seen: seen.host and seen.host.numa_balancing))),
+            Sign(1, "the setting is on", told(r"numa_balancing")),
+        ),
+    ),
+)  # fmt: skip
