@@ -26,6 +26,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Find by experiment which privileges a job needs.",
     ),
     "host": ("rocmrun.cli.host", "Show the GPUs, nodes and settings of this machine."),
+    "doctor": (
+        "rocmrun.cli.doctor",
+        "Find out what is wrong on this host, with a profile, or behind an error text.",
+    ),
+    "explain": ("rocmrun.cli.explain", "Show what is known about a kind of failure."),
     "matrix": ("rocmrun.cli.matrix", "Read AMD's support matrix."),
     "profiles": ("rocmrun.cli.profiles", "List, show, check and write profiles."),
     "fetch": (

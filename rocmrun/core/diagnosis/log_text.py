@@ -18,7 +18,7 @@ _ESCAPES = re.compile(
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
 _DIGITS = re.compile(r"[0-9a-f]*[0-9][0-9a-f]*")
-# "pod/name container | text", "service-1  | text", "[pod/name/container] text"
+# What kubectl, compose and CRI put before a line.
 _PREFIXES = re.compile(
     r"^(?:\[pod/[^\]\s]{1,200}\] ?|[\w.-]{1,80}-\d{1,4} {1,30}\| ?|\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?)"
 )

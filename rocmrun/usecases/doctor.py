@@ -1,0 +1,185 @@
+"""Doctor: look at the host in order, read what failed, and name the cause with the next step."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from pydantic import ValidationError
+
+from rocmrun.core.closest import closest
+from rocmrun.core.diagnosis.diagnose import diagnose
+from rocmrun.core.diagnosis.finding import Finding, Kind
+from rocmrun.core.diagnosis.from_report import report_text
+from rocmrun.core.diagnosis.kinds import parse_kinds
+from rocmrun.core.diagnosis.log_text import MOST_CHARACTERS
+from rocmrun.core.diagnosis.reading import read_text
+from rocmrun.core.doctor import Check, Seen, host_checks
+from rocmrun.core.host import EngineFacts
+from rocmrun.core.image_report import environment_lints, image_report
+from rocmrun.core.report import ProbeReport
+from rocmrun.core.report_parser import ReportParser
+from rocmrun.errors import RocmrunError, UsageError
+from rocmrun.system.findings import read_findings
+from rocmrun.system.log_files import read_bounded
+from rocmrun.system.sysfs import read_host
+from rocmrun.usecases.engine_protocol import Engine
+from rocmrun.usecases.prepare import Ask, Prepared, prepare
+
+# A blocker is a cause that is likely at least.
+SURE = frozenset({"high", "medium"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """What the doctor found.
+
+    Attributes:
+        checks: Of the host, in order; none where a log alone was read.
+        findings: In the order in which they must be mended.
+    """
+
+    checks: tuple[Check, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether something was found that must be mended."""
+        sure = any(f.confidence in SURE and f.kind.step != "noise" for f in self.findings)
+        return sure or any(check.result == "blocker" for check in self.checks)
+
+
+def known_kinds() -> Mapping[str, Kind]:
+    """Return what is known of every kind."""
+    return parse_kinds(read_findings())
+
+
+def explain(slug: str) -> Kind:
+    """Return what is known of one kind.
+
+    Raises:
+        UsageError: there is no such kind.
+    """
+    kinds = known_kinds()
+    if slug in kinds:
+        return kinds[slug]
+    near = closest(slug, kinds)
+    msg = f"there is no finding {slug!r}"
+    raise UsageError(msg, hint=f"rocmrun explain {near}" if near else "rocmrun explain --list")
+
+
+def causes_in(text: str) -> tuple[Finding, ...]:
+    """Return what a text points to."""
+    return diagnose(read_text(text), known_kinds())
+
+
+def likely_cause(report: ProbeReport) -> Finding | None:
+    """Return the first cause that a failed probe points to, if one is likely."""
+    found = causes_in(report_text(report))
+    return found[0] if found and found[0].confidence in SURE else None
+
+
+def examine(
+    ask: Ask | None,
+    *,
+    host_root: Path,
+    log: str | None,
+    report: ProbeReport | None,
+    connect: Callable[[], Engine],
+) -> Diagnosis:
+    """Return the host's checks (unless a text alone is asked about) and the causes that the texts point to."""
+    kinds = known_kinds()
+    checks: tuple[Check, ...] = ()
+    if ask is not None or (log is None and report is None):
+        checks = host_checks(_seen(ask, host_root, report, connect))
+    text = "\n".join([*([log] if log else []), *([report_text(report)] if report else [])])
+    found = diagnose(read_text(text), kinds) if text else ()
+    return Diagnosis(checks=checks, findings=found, kinds=kinds)
+
+
+def _seen(
+    ask: Ask | None, host_root: Path, report: ProbeReport | None, connect: Callable[[], Engine]
+) -> Seen:
+    engine, facts, problem = None, None, ""
+    try:
+        engine = connect()
+        facts = engine.facts()
+    except RocmrunError as error:
+        problem = error.message
+    if ask is None:
+        return Seen(host=read_host(host_root), engine=facts, engine_problem=problem, report=report)
+    try:
+        prepared = prepare(ask, engine, fetch=False, on_pull=_nothing_is_pulled)
+    except RocmrunError as error:
+        refusal = (error.slug, error.message, error.hint or "")
+        return Seen(
+            host=read_host(host_root),
+            wants_gpus=True,
+            engine=facts,
+            engine_problem=problem,
+            refusal=refusal,
+            report=report,
+        )
+    return _of_plan(prepared, facts, problem, report)
+
+
+def _nothing_is_pulled() -> NoReturn:
+    msg = "a doctor pulls nothing"
+    raise AssertionError(msg)
+
+
+def _of_plan(
+    prepared: Prepared, facts: EngineFacts | None, problem: str, report: ProbeReport | None
+) -> Seen:
+    plan, image = prepared.plan, prepared.image
+    return Seen(
+        host=prepared.host,
+        wants_gpus=bool(plan.gpus) and plan.probe.accelerator == "rocm",
+        engine=facts,
+        engine_problem=problem,
+        support=prepared.support,
+        policy=prepared.loaded.profile.support.policy,
+        image=image_report(image, prepared.claims),
+        lints=environment_lints(image.environment if image else {}, dict(plan.env)),
+        torch=prepared.claims.torch if prepared.claims else None,
+        report=report,
+    )
+
+
+def read_log(path: str) -> str:
+    """Return the text of a log, of standard input for "-": as much of its start and end as is looked at.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return read_bounded(path, MOST_CHARACTERS)
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}"
+        raise UsageError(msg) from error
+
+
+def read_report(path: Path) -> ProbeReport:
+    """Return the probe's report in a record of a run, in a report by itself, or in the probe's own lines.
+
+    Raises:
+        UsageError: there is none in it.
+    """
+    text = read_log(str(path))
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if isinstance(value, dict):
+        inner = value.get("probe") or value
+        try:
+            return ProbeReport.model_validate(inner)
+        except ValidationError:
+            value = None
+    parser = ReportParser()
+    if parser.feed(text.encode()):
+        return parser.finish(exit_code=None)
+    msg = f"{path} holds no report of a probe"
+    raise UsageError(msg, hint="rocmrun probe PROFILE --report FILE")
