@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from rocmrun.errors import Interrupted, OutputUnwritable, RocmrunError, UsageError
+from rocmrun.errors import EngineFailed, Interrupted, OutputUnwritable, RocmrunError, UsageError
 from rocmrun.system import signals
 
 if TYPE_CHECKING:
@@ -92,6 +92,10 @@ def _failed(error: RocmrunError, *, launching: bool, as_json: bool) -> int:
     from rocmrun.console.output import report_error
 
     code = exit_code(error, launching=launching)
+    if isinstance(error, EngineFailed):
+        from rocmrun.usecases.doctor import add_cause
+
+        add_cause(error)
     report_error(error, code=code, as_json=as_json)
     return code
 

@@ -51,7 +51,7 @@ def command(
     \b
     Examples:
       rocmrun doctor
-      rocmrun doctor prod-inference --set model_dir=/srv/models
+      rocmrun doctor vllm-serve --set model_dir=/srv/models
       docker logs vllm 2>&1 | rocmrun doctor --log -
     """
     from rocmrun.console.doctor import diagnosis_as_json, print_diagnosis

@@ -122,4 +122,12 @@ def command(  # noqa: PLR0913  # one parameter an option
         emit_json(report_as_json(record))
     else:
         print_report(out(), record)
-    return 0 if record.probe is not None and record.probe.usable else 9
+    if record.probe is not None and record.probe.usable:
+        return 0
+    if record.probe is not None and not as_json:
+        from rocmrun.console.output import say
+        from rocmrun.usecases.doctor import cause_lines, likely_cause
+
+        for line in cause_lines(likely_cause(record.probe)):
+            say(line)
+    return 9

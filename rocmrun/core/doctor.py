@@ -51,7 +51,8 @@ class Seen:
         wants_gpus: Whether the profile needs AMD GPUs; None without a profile.
         engine_problem: Why no engine answered.
         refusal: Why no plan could be made: (slug, message, hint).
-        locked: Whether the image is pinned.
+        denied: Nodes that the container's user may not open, a sentence each.
+        unreadable: Mounts that it may not use, a sentence each.
     """
 
     host: HostFacts
@@ -64,13 +65,24 @@ class Seen:
     lints: tuple[str, ...] = ()
     torch: str | None = None
     denied: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
     refusal: tuple[str, str, str] | None = None
     report: ProbeReport | None = None
 
 
 def host_checks(seen: Seen) -> tuple[Check, ...]:
     """Return every check's results, in order."""
-    steps = (_matrix, _driver, _permissions, _engine, _image, _architecture, _operators, _speed)
+    steps = (
+        _matrix,
+        _driver,
+        _plan,
+        _permissions,
+        _engine,
+        _image,
+        _architecture,
+        _operators,
+        _speed,
+    )
     return tuple(check for step in steps for check in step(seen))
 
 
@@ -185,6 +197,27 @@ def _gpus(host: HostFacts, found: Any) -> Iterator[Check]:
     )
 
 
+def _plan(seen: Seen) -> Iterator[Check]:
+    if seen.refusal:
+        slug, message, hint = seen.refusal
+        yield Check(
+            id="permissions" if slug in {"device-permission", "mount-unreadable"} else "driver",
+            looked_at="the profile's plan",
+            result="blocker",
+            evidence=f"{slug}: {message}",
+            hint=hint,
+        )
+    for sentence in seen.unreadable:
+        yield Check(
+            id="permissions",
+            looked_at="what the container's user may read",
+            result="blocker",
+            evidence=sentence,
+            hint="rocmrun plan PROFILE",
+            kind="mount-unreadable",
+        )
+
+
 def _permissions(seen: Seen) -> Iterator[Check]:
     host = seen.host
     nodes = [node for node in (host.kfd, *host.render_nodes) if node is not None]
@@ -281,15 +314,6 @@ def _engine(seen: Seen) -> Iterator[Check]:
             "the engine maps ids: groups of this host do not exist inside",
             "cat /proc/self/uid_map",
             "rootless-groups",
-        )
-    if seen.refusal:
-        slug, message, hint = seen.refusal
-        yield Check(
-            id="engine",
-            looked_at="the profile's plan",
-            result="blocker",
-            evidence=f"{slug}: {message}",
-            hint=hint,
         )
     yield found(
         "ok",

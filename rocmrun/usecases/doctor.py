@@ -9,8 +9,8 @@ from typing import NoReturn
 from pydantic import ValidationError
 
 from rocmrun.core.closest import closest
-from rocmrun.core.diagnosis.diagnose import diagnose
-from rocmrun.core.diagnosis.finding import Finding, Kind
+from rocmrun.core.diagnosis.diagnose import HIGH, diagnose
+from rocmrun.core.diagnosis.finding import Finding, Kind, Reason
 from rocmrun.core.diagnosis.from_report import report_text
 from rocmrun.core.diagnosis.kinds import parse_kinds
 from rocmrun.core.diagnosis.log_text import MOST_CHARACTERS
@@ -20,7 +20,7 @@ from rocmrun.core.host import EngineFacts
 from rocmrun.core.image_report import environment_lints, image_report
 from rocmrun.core.report import ProbeReport
 from rocmrun.core.report_parser import ReportParser
-from rocmrun.errors import RocmrunError, UsageError
+from rocmrun.errors import HostNotReady, PlanRefused, RocmrunError, UsageError
 from rocmrun.system.findings import read_findings
 from rocmrun.system.log_files import read_bounded
 from rocmrun.system.sysfs import read_host
@@ -81,6 +81,20 @@ def likely_cause(report: ProbeReport) -> Finding | None:
     return found[0] if found and found[0].confidence in SURE else None
 
 
+def cause_lines(finding: Finding | None) -> tuple[str, ...]:
+    """Return what to add to an error's details: the likely cause, and where to read on."""
+    if finding is None:
+        return ()
+    return (f"likely cause: {finding.kind.title}: rocmrun explain {finding.kind.slug}",)
+
+
+def add_cause(error: RocmrunError) -> None:
+    """Add the likely cause to an error that is told in another program's words."""
+    found = causes_in("\n".join((error.message, *error.details)))
+    if found and found[0].confidence in SURE:
+        error.details = (*error.details, *cause_lines(found[0]))
+
+
 def examine(
     ask: Ask | None,
     *,
@@ -91,12 +105,31 @@ def examine(
 ) -> Diagnosis:
     """Return the host's checks (unless a text alone is asked about) and the causes that the texts point to."""
     kinds = known_kinds()
-    checks: tuple[Check, ...] = ()
+    seen = None
     if ask is not None or (log is None and report is None):
-        checks = host_checks(_seen(ask, host_root, report, connect))
+        seen = _seen(ask, host_root, report, connect)
+    checks = host_checks(seen) if seen else ()
     text = "\n".join([*([log] if log else []), *([report_text(report)] if report else [])])
-    found = diagnose(read_text(text), kinds) if text else ()
-    return Diagnosis(checks=checks, findings=found, kinds=kinds)
+    host, engine = (seen.host, seen.engine) if seen else (None, None)
+    found = diagnose(read_text(text, host=host, engine=engine), kinds) if text else ()
+    return Diagnosis(checks=checks, findings=_with_checks(found, checks, kinds), kinds=kinds)
+
+
+def _with_checks(
+    found: tuple[Finding, ...], checks: tuple[Check, ...], kinds: Mapping[str, Kind]
+) -> tuple[Finding, ...]:
+    """Put what stands in the way on this host before what the text points to, in the order of mending."""
+    blockers: dict[str, list[Reason]] = {}
+    for check in checks:
+        if check.result == "blocker" and check.kind:
+            reason = Reason(meaning=check.evidence, points=HIGH, lines=())
+            blockers.setdefault(check.kind, []).append(reason)
+    here = [
+        Finding(kind=kinds[slug], confidence="high", points=HIGH, reasons=tuple(reasons))
+        for slug, reasons in blockers.items()
+    ]
+    here.sort(key=lambda finding: finding.kind.order)
+    return (*here, *(finding for finding in found if finding.kind.slug not in blockers))
 
 
 def _seen(
@@ -112,16 +145,11 @@ def _seen(
         return Seen(host=read_host(host_root), engine=facts, engine_problem=problem, report=report)
     try:
         prepared = prepare(ask, engine, fetch=False, on_pull=_nothing_is_pulled)
-    except RocmrunError as error:
+    except (HostNotReady, PlanRefused) as error:
+        # What the plan cannot be made from is what the doctor is asked about.
         refusal = (error.slug, error.message, error.hint or "")
-        return Seen(
-            host=read_host(host_root),
-            wants_gpus=True,
-            engine=facts,
-            engine_problem=problem,
-            refusal=refusal,
-            report=report,
-        )
+        host = read_host(host_root)
+        return Seen(host=host, engine=facts, engine_problem=problem, refusal=refusal, report=report)
     return _of_plan(prepared, facts, problem, report)
 
 
@@ -139,6 +167,16 @@ def _of_plan(
         wants_gpus=bool(plan.gpus) and plan.probe.accelerator == "rocm",
         engine=facts,
         engine_problem=problem,
+        denied=tuple(
+            f"{node.path} ({node.owner}, {node.mode}): {node.sentence or node.errno}"
+            for node in prepared.access.nodes
+            if node.errno not in {"0", "unknown"}
+        ),
+        unreadable=tuple(
+            f"{mount.source}: {mount.sentence}"
+            for mount in prepared.access.mounts
+            if mount.errno == "EACCES"
+        ),
         support=prepared.support,
         policy=prepared.loaded.profile.support.policy,
         image=image_report(image, prepared.claims),

@@ -241,10 +241,13 @@ def raise_if_failed(report: ProbeReport) -> None:
         return
     # Failed checks were told as they came; a probe that got to none has only its last words.
     details = () if report.failures else report.stderr_tail[-5:]
+    # Only failures pay for the rules.
+    from rocmrun.usecases.doctor import cause_lines, likely_cause  # noqa: PLC0415
+
     msg = f"the probe failed: {report.reason}"
     raise ProbeFailed(
         msg,
-        details=details,
+        details=(*details, *cause_lines(likely_cause(report))),
         hint="nothing was started; see every check with `rocmrun probe`",
     )
 

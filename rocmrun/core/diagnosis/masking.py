@@ -16,7 +16,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
             r"(?i)\b([\w-]{0,60}(?:token|secret|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|credential)s?)"
-            r"(\"?'?\s{0,3}(?:[=:]|\s)\s{0,3}\"?'?)(?![=:\s])(?:[^\s\"',;&]{4,})"
+            r"(\"?'?\s{0,3}(?:[=:]|\s)\s{0,3}\"?'?)(?![=:\s]|\d{1,7}\b)(?:[^\s\"',;&]{4,})"
         ),
         rf"\1\2{MASK}",
     ),

@@ -1,0 +1,58 @@
+"""The open catalogue of public reports, each as somebody would give it to the doctor."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rocmrun.core.diagnosis.diagnose import diagnose
+from rocmrun.core.diagnosis.finding import Finding, Kind
+from rocmrun.core.diagnosis.kinds import parse_kinds
+from rocmrun.core.diagnosis.reading import read_text
+from rocmrun.system.findings import read_findings
+
+DATA = Path(__file__).parents[3] / "data" / "failures.jsonl"
+KINDS: Mapping[str, Kind] = parse_kinds(read_findings())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One report: what was printed, what was told beside it, and what it turned out to be."""
+
+    name: str
+    kind: str
+    text: str
+    verbatim: bool
+    confirmed: bool
+
+
+def cases() -> tuple[Case, ...]:
+    """Return every case of the catalogue."""
+    with DATA.open(encoding="utf-8") as file:
+        return tuple(_case(json.loads(line)) for line in file)
+
+
+def found_in(text: str) -> tuple[Finding, ...]:
+    """Return what the doctor finds in a text."""
+    return diagnose(read_text(text), KINDS)
+
+
+def names(found: tuple[Finding, ...]) -> list[str]:
+    """Return the kinds of findings, in their order."""
+    return [finding.kind.slug for finding in found]
+
+
+def _case(row: dict[str, object]) -> Case:
+    evidence = row["evidence"]
+    assert isinstance(evidence, dict)
+    told = [
+        f"{key}: {value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in evidence.items()
+    ]
+    return Case(
+        name=str(row["id"]),
+        kind=str(row["kind"]),
+        text="\n".join([str(row["symptom_text"]), *told]),
+        verbatim=row["symptom_verbatim"] is True,
+        confirmed="unconfirmed" not in str(row["cause"]),
+    )
