@@ -232,7 +232,7 @@ class Secret(Table):
 
 
 class Fetch(Table):
-    """What `rocmrun fetch` does: the same image once, with a network, without GPUs, where only this mount is writable."""
+    """What `fetch` does: the same image once, with a network, without GPUs, where only this mount is writable."""
 
     target: AbsolutePath | None = Field(
         None,
