@@ -28,7 +28,9 @@ from tests.docs.documents import (
 )
 
 MODELS = "/srv/models"
-ENGINE_NEEDED = {"launch", "probe", "lock", "clean", "ps", "logs", "stop", "wait"}
+ENGINE_NEEDED = {
+    "launch", "probe", "lock", "clean", "ps", "logs", "stop", "wait", "diff-privileges",
+}  # fmt: skip
 SHIPPED = ProfileSearch(
     directories=(ProfileDirectory(path=shipped_directory(), origin="shipped"),),
     working_directory=ROOT,

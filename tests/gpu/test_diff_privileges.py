@@ -22,7 +22,7 @@ def test_the_probe_needs_nothing_of_amds_usual_line(
         "diff-privileges", profile, "--recipe", "amd", "--level", "standard", "--json", timeout=590
     )
 
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     canary, *runs = found["runs"]
     assert (canary["purpose"], canary["result"]["verdict"]) == ("canary", "fail")
