@@ -31,7 +31,7 @@ _PEER = any_of(
     text(r"all_?reduce|rccl|nccl|# using devices"),
 )
 _NO_INTERFACE = text(
-    r"no (?:usable )?(?:socket|network|ip) interfaces?(?: found)?|no interface (?:found|named)|address family not supported|network is unreachable|unable to find (?:a )?(?:usable )?(?:network )?interface|no such device[^\n]{0,30}(?:eth|ifname)|bootstrap[^\n]{0,60}(?:no socket|fail|no interface)|cannot assign requested address|ifname[^\n]{0,60}(?:not found|no|invalid)"
+    r"no (?:usable )?(?:socket|network|ip) interfaces?(?: found)?|no interface (?:found|named)|address family not supported|network is unreachable|unable to find (?:a )?(?:usable )?(?:network )?(?:interface|address for)|no such device[^\n]{0,30}(?:eth|ifname)|bootstrap[^\n]{0,60}(?:no socket|fail|no interface)|cannot assign requested address|ifname[^\n]{0,60}(?:not found|no|invalid)"
 )
 _NO_NAME = text(
     r"unable to resolve hostname|(?:hostname|gethostbyname|getaddrinfo)[^\n]{0,80}(?:not known|fail|unknown|resolve)|name or service not known|temporary failure in name resolution|could not resolve (?:host|address)|failed to resolve local"

@@ -92,7 +92,8 @@ RULES = (
         kind="root-only-paths",
         needs=text(r"/root/"),
         signs=(
-            Sign(6, "a library or program lies below /root, which others may not enter", text(rf"/root/[^\n]{{0,160}}(?:cannot open shared object|no such file|{DENIED}|not found)|(?:cannot open shared object|{DENIED}|can't open file)[^\n]{{0,120}}/root/")),
+            Sign(6, "a library or module lies below /root, which others may not enter", text(rf"/root/[^\n]{{0,160}}(?:\.so\b|\.py\b|lib\w*/)[^\n]{{0,60}}(?:cannot open shared object|no such file|{DENIED}|not found)|(?:cannot open shared object|can't open file|{DENIED})[^\n]{{0,60}}/root/[^\n]{{0,160}}(?:\.so\b|\.py\b|lib\w*/)")),
+            Sign(3, "something below /root may not be used", text(rf"/root/[^\n]{{0,160}}{DENIED}|{DENIED}[^\n]{{0,120}}/root/")),
             Sign(2, "the process is not root inside", text(r"non-?root|--user|uid=[1-9]|container_user: (?!root)")),
             Sign(-3, "a program is what may not be started", text(r"exec: |exec \S{0,60}permission denied")),
             Sign(-4, "it is a cache", text(r"/root/\.(?:cache|triton|config|miopen|local)[^\n]{0,120}(?:writ|permission|cache)")),

@@ -72,7 +72,7 @@ RULES = (
             Sign(1, "--read-only is set", any_of(flag(r"^--read-only"), told(r"read_?only|readonlyrootfilesystem"))),
             Sign(-4, "it is a cache", any_of(_CACHE_REFUSED, _AT_THE_ROOT)),
             Sign(-4, "it is inside the installed packages", text(_JIT)),
-            Sign(-4, "it is a mount", text(rf"{READ_ONLY}[^\n]{{0,60}}/(?:models?|data|mnt|srv|media)\b")),
+            Sign(-4, "it is a mount", text(rf"{READ_ONLY}[^\n]{{0,60}}/(?:models?|data|mnt|media)\b")),
         ),
     ),
     Rule(

@@ -103,6 +103,27 @@ def _gids_differ(seen: Evidence) -> bool:
     return bool(kfd and render) and kfd.isdisjoint(render)
 
 
+def _one_of_two_held(seen: Evidence) -> bool:
+    """Whether the process holds the group of kfd or of the render nodes, and not both."""
+    kfd, render = _gids_of_nodes(seen)
+    held = seen.groups & (kfd | render)
+    return kfd.isdisjoint(render) and bool(held) and held != kfd | render
+
+
+def _newer_in_the_database(seen: Evidence) -> bool:
+    """Whether `id -G NAME` tells more groups than `id -G`: what the user gets at the next login."""
+    told: dict[bool, set[str]] = {}
+    for match, line in seen.log.matches(
+        r"^[^\n]{0,60}\bid -g(?: +([a-z_$\"][\w$\"-]*))?\b[ \t]*:?(?=\s|$)"
+    ):
+        here = seen.log.lines.index(line)
+        own = re.findall(r"\d+", line.lower.partition("id -g")[2])
+        following = seen.log.lines[here + 1].lower if here + 1 < len(seen.log.lines) else ""
+        numbers = own or (following.split() if re.fullmatch(r"[\d ]+", following) else [])
+        told[bool(match[1])] = set(numbers)
+    return len(told) == 2 and bool(told[True] - told[False]) and bool(told[False])
+
+
 def _user_named(seen: Evidence) -> bool:
     """Whether the process is told to be somebody else than root."""
     for name, line in seen.flags:
@@ -143,7 +164,9 @@ RULES = (
             Sign(-5, "torch is no ROCm build", text(r"\+cu\d+|\+cpu\b|version\.hip\W{1,8}none|nvidia driver")),
             Sign(-2, "SELinux is enforcing", _SELINUX),
             Sign(-2, "kfd and the render nodes belong to different groups", all_of(fact(_gids_differ), absent(fact(_group_lacking)))),
+            Sign(-5, "the process holds the group of kfd or of the render nodes, and not both", fact(_one_of_two_held)),
             Sign(-2, "the group was given after the session began", all_of(_DENIED, anywhere(r"newgrp|usermod|just added"))),
+            Sign(-6, "the database has the group for the user already", fact(_newer_in_the_database)),
             Sign(-4, "another errno than EACCES", opened("EPERM|EINVAL|ENOMEM|ENOENT")),
             Sign(-2, "rocminfo says that the user is a member", all_of(_DENIED, text(r"is (?:a )?member of"), absent(text(r"not (?:a )?member of")))),
             Sign(-5, "WSL has no such nodes", anywhere(r"/dev/dxg|\bwsl")),
@@ -193,6 +216,7 @@ RULES = (
         unless=opened("EINVAL|ENOMEM|EPERM"),
         signs=(
             Sign(6, "kfd and the render nodes belong to different groups", all_of(fact(_gids_differ), text(r"/dev/kfd|\bkfd\b"))),
+            Sign(4, "the process holds the group of one of them alone", fact(_one_of_two_held)),
             Sign(1, "kfd may not be opened", opened("EACCES", KFD)),
             Sign(-5, "a group is lacking for the render nodes too", opened("EACCES", r"/dev/dri/.*")),
             Sign(-6, "the process holds all of these groups", fact(_all_groups_held)),
@@ -201,16 +225,26 @@ RULES = (
     Rule(
         kind="stale-session-groups",
         symptom="denied",
-        needs=all_of(_DENIED, any_of(text(r"is (?:a )?member of|newgrp|log(?:ged)? ?(?:out|in)|usermod|\bid -g\b|stale|session|re-?login")), absent(text(r"not (?:a )?member of"))),
+        needs=all_of(
+            _DENIED,
+            any_of(
+                fact(_newer_in_the_database),
+                all_of(
+                    text(r"is (?:a )?member of|newgrp|log(?:ged)? ?(?:out|in)|usermod|\bid -g\b|stale|session|re-?login"),
+                    absent(text(r"not (?:a )?member of")),
+                ),
+            ),
+        ),
         unless=fact(_mapped),
         signs=(
+            Sign(5, "the database has groups for the user that the process does not hold", fact(_newer_in_the_database)),
             Sign(4, "the database has the user in the group, and the open is refused", all_of(text(r"is (?:a )?member of"), _DENIED)),
             Sign(4, "the group was given after the session began", anywhere(r"usermod|newgrp|log(?:ged)? ?(?:out|in|off)|\bid -g\b|new session|re-?login|stale|just added|added [^\n]{0,30}group|gpasswd|reboot")),
             Sign(-4, "ids are mapped: the engine is rootless or remaps users", any_of(_ROOTLESS, _NOBODY)),
             Sign(-3, "SELinux is enforcing", _SELINUX),
-            Sign(-4, "the process's groups lack the node's", fact(_group_lacking)),
+            Sign(-4, "the process's groups lack the node's", all_of(fact(_group_lacking), absent(fact(_newer_in_the_database)))),
         ),
-        settles=anywhere(r"usermod|newgrp|log(?:ged)? ?(?:out|in|off)|\bid -g\b|new session|re-?login|stale|just added"),
+        settles=any_of(fact(_newer_in_the_database), anywhere(r"usermod|newgrp|log(?:ged)? ?(?:out|in|off)|\bid -g\b|new session|re-?login|stale|just added")),
         undecided="which groups the process itself holds: `id -G` in that session, compared with `id -G USER`",
     ),
     Rule(
