@@ -17,7 +17,7 @@ from rocmrun.core.diagnosis.looks import (
 from rocmrun.core.diagnosis.words import CRASH, FAULT
 
 _NO_CODE = text(
-    r"invalid device function|hiperrornobinaryforgpu|hiperrorinvaliddevicefunction|hiperrorinvalidkernelfile|hiperrorsharedobjectinitfailed|hiperrornotfound|no kernel image|unable to find code object|no binary for gpu"
+    r"invalid device function|hiperrornobinaryforgpu|hiperrorinvaliddevicefunction|hiperrorinvalidkernelfile|hiperrorsharedobjectinitfailed|hiperrornotfound|no kernel image|unable to find code object|no compatible code objects?|no binary for gpu"
     r"|tensilelibrary\S{0,60}[^\n]{0,80}(?:illegal|no such|not found|could not|cannot)|cannot read [^\n]{0,160}tensile|illegal seek|could not load [^\n]{0,80}tensile|(?:no|missing) (?:code objects?|kernels?) for gfx"
     r"|(?:gfx\w+|arch\w*)[^\n]{0,60}(?:not (?:in|among|supported|compiled|built)|unsupported|is not supported)|not (?:compiled|built) (?:for|with) [^\n]{0,40}(?:gfx|arch)|not compatible with the current pytorch|hipblaslt[^\n]{0,60}unsupported arch|get_arch_list"
 )

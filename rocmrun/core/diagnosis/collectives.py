@@ -65,7 +65,7 @@ RULES = (
         kind="rccl-p2p-ipc",
         needs=_IPC,
         signs=(
-            Sign(6, "a handle of GPU memory for another process cannot be made or opened", text(r"hipipc(?:get|open)mem(?:ory)?handle[^\n]{0,80}(?:fail|invalid|error|-> ?[1-9])|failed to create memory for ipc|ipc memory creation failed|cudaipc\w+[^\n]{0,60}(?:fail|invalid|error)|hsa_amd_ipc\w+[^\n]{0,60}(?:fail|error)")),
+            Sign(6, "a handle of GPU memory for another process cannot be made or opened", text(r"hipipc(?:get|open)mem(?:ory)?handle[^\n]{0,80}(?:fail|invalid|error|-> ?[1-9])|(?:fail|invalid)[^\n]{0,60}(?:hip|cuda)ipc(?:get|open)mem\w*|failed to create memory for ipc|ipc memory creation failed|cudaipc\w+[^\n]{0,60}(?:fail|invalid|error)|hsa_amd_ipc\w+[^\n]{0,60}(?:fail|error)")),
             Sign(2, "the old way of sharing is asked for", any_of(variable("HSA_ENABLE_IPC_MODE_LEGACY"), anywhere(r"ipc_mode_legacy"))),
             Sign(1, "the driver is the kernel's own", text(r"in-tree|mainline|no amdgpu-dkms")),
             Sign(-4, "memory is what it lacks", text(r"out of memory|not enough free|no free memory|vram")),

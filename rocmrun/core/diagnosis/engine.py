@@ -36,7 +36,7 @@ RULES = (
             Sign(5, "the engine is one that runs in a virtual machine", text(HYPERVISED)),
             Sign(2, "the GPU is not seen there", _NO_GPU_THERE),
             Sign(3, "with sudo another engine answers, and works", anywhere(r"sudo (?:docker )?(?:works|uses|docker)|docker_context|docker context")),
-            Sign(6, "the host has amdgpu loaded, and the engine's side has not", all_of(told(r"lsmod[^\n]{0,60}(?:amdgpu|loaded)|host[\w.]*: [^\n]{0,40}amdgpu[^\n]{0,20}loaded"), text(r"not loaded|no such file|not found|not initialized"))),
+            Sign(6, "the host has amdgpu loaded, and the engine's side has not", all_of(told(r"lsmod\W{1,4}+(?!no\b|none|empty)[^\n]{0,60}(?:amdgpu|loaded)|host[\w.]*: [^\n]{0,40}amdgpu[^\n]{0,20}loaded"), text(r"not loaded|no such file|not found|not initialized"))),
             Sign(7, "the engine is Docker Desktop", fact(lambda seen: seen.engine and seen.engine.desktop)),
         ),
     ),

@@ -19,7 +19,7 @@ _MODULE_GONE = told(
     r"^(?:host_)?(?:lsmod|modules?|dkms|driver|kernel_driver|amdgpu|secure_boot|host)\b[^\n]{0,80}(?:\bno\b|\bnot\b|none|removed|missing|absent|empty|fail|uninstall|\benabled)"
 )
 _MODULE_THERE = told(
-    r"^(?:host_)?(?:lsmod|modules?|driver_loaded)\W[^\n]{0,60}(?:amdgpu|\bloaded)(?![^\n]{0,30}(?:not|no ))"
+    r"^(?:host_)?(?:lsmod|modules?|driver_loaded)\W{1,4}+(?!no\b|none|not|empty)[^\n]{0,60}(?:amdgpu|\bloaded)(?![^\n]{0,30}(?:not|no ))"
 )
 _BUILT_IN = anywhere(r"built[- ]?in\b|config_drm_amdgpu=y|not a module")
 

@@ -66,6 +66,7 @@ RULES = (
             Sign(6, "an extension wants a symbol of CUDA", text(r"undefined symbol[^\n]{0,160}(?:cuda|cublas|cudnn)")),
             Sign(5, "an extension wants CUDA's compiler", text(r"cuda_home (?:environment variable )?(?:is )?not set|nvcc[^\n]{0,40}(?:not found|no such file)")),
             Sign(-3, "it is bitsandbytes", text(r"bitsandbytes")),
+            Sign(-6, "it is NVIDIA's hook of the engine", text(r"nvidia-container")),
         ),
     ),
     Rule(

@@ -15,9 +15,10 @@ from rocmrun.core.diagnosis.looks import (
 )
 from rocmrun.core.diagnosis.words import CACHE, CRASH, DENIED, NO_SPACE, READ_ONLY
 
-_REFUSED = rf"(?:{DENIED}|{READ_ONLY}|not (?:a )?writ(?:able|eable)|cannot (?:write|create)|could not (?:create|write|open)|unable to (?:create|write))"
+_REFUSED = rf"(?:{DENIED}|{READ_ONLY}|not (?:a )?writ(?:able|eable)|cannot (?:write|create)|could not (?:create|write|open)|unable to (?:create|write)|failed to create)"
 _CACHE_REFUSED = text(rf"{CACHE}[^\n]{{0,160}}{_REFUSED}|{_REFUSED}[^\n]{{0,160}}{CACHE}")
 _AT_THE_ROOT = text(
+    r"write in your cache folder \(/\.|"
     rf"{_REFUSED}[^\n]{{0,40}}['\"\s:=(\[]/\.(?:cache|triton|config|local|miopen|nv|vllm|keras|inductor|aiter|ollama|huggingface|matplotlib|cupy|numba|[a-z]\w+)\b|['\"\s:=(\[]/\.(?:cache|triton|config|local|miopen|vllm|aiter|ollama|huggingface|matplotlib|numba)\b[^\n]{{0,80}}{_REFUSED}"
 )
 _PACKAGES = r"(?:site|dist)-packages/"
@@ -38,9 +39,10 @@ RULES = (
     Rule(
         kind="readonly-cache",
         symptom="cache",
-        needs=any_of(_CACHE_REFUSED, _SQLITE, text(r"no locator available|mplconfigdir|miopenstatusunknownerror|miopen[^\n]{0,40}(?:permission|read-only)|temporary cache directory|triton_cache_dir|cache_dir")),
+        needs=any_of(_CACHE_REFUSED, _SQLITE, text(r"no locator available|mplconfigdir|miopenstatusunknownerror|miopen[^\n]{0,40}(?:permission|read-only)|temporary cache directory|triton_cache_dir|cache_dir|write in your cache")),
         signs=(
             Sign(6, "a directory for compiled kernels or downloads cannot be written", _CACHE_REFUSED),
+            Sign(4, "a library warns that its cache cannot be written, and may go on", text(r"problem when trying to write in your cache")),
             Sign(4, "a database file cannot be written", _SQLITE),
             Sign(2, "it is MIOpen's", text(r"miopen")),
             Sign(6, "numba finds no place to keep what it compiled", text(r"no locator available")),
@@ -153,6 +155,7 @@ RULES = (
                 rf"exec[^\n]{{0,12}}(?:user process|format)?[^\n]{{0,80}}\"?/?[\w./-]*\"?:? (?:stat [^\n]{{0,80}}: )?{DENIED}|execv\w*\([^\n]{{0,200}}\beacces|exec: \"[^\"]{{1,200}}\"[^\n]{{0,80}}{DENIED}|(?:/usr/(?:local/)?s?bin|/opt|/root|/entrypoint|/docker-entrypoint|/app|/venv|/home)[^\s:'\"]{{0,160}}(?:\.sh|/bin/[\w.-]+|entrypoint)['\"]?: {DENIED}|{DENIED}: '(?:/usr|/opt|/root|/app|/venv)[^'\n]{{0,160}}/bin/[^'\n]+'|(?:ba|da|z)?sh: [^\n]{{0,40}}/[^\n:]{{1,160}}: {DENIED}|cannot execute[^\n]{{0,40}}{DENIED}|unable to start container process[^\n]{{0,200}}{DENIED}"
             )),
             Sign(1, "the process is not root inside", any_of(flag(r"^(?:--user|-u)=(?!0|root)"), text(r"non-?root|uid=[1-9]"))),
+            Sign(-5, "it is the working directory", text(r"chdir to cwd")),
             Sign(-5, "it is a device node", text(rf"/dev/[^\n]{{0,60}}{DENIED}")),
             Sign(-4, "the file system is mounted noexec", anywhere(r"noexec")),
             Sign(-4, "it is a cache, or the installed packages", any_of(_CACHE_REFUSED, text(_JIT))),

@@ -303,6 +303,7 @@ RULES = (
                 rf"|/(?:models?|data|datasets?|weights|checkpoints?|mnt|srv|inputs?|workspace|media|storage|nfs|shared|llm)/\S*[^\n]{{0,20}}{DENIED}"
                 rf"|(?:\.safetensors|\.gguf|\.pt|\.pth|config\.json|tokenizer\S{{0,20}}\.json|\.parquet|\.onnx)[^\n]{{0,30}}{DENIED}|{DENIED}[^\n]{{0,120}}(?:\.safetensors|\.gguf|\.pth?|config\.json|tokenizer\S{{0,20}}\.json|\.parquet|\.onnx)"
             )),
+            Sign(4, "the working directory may not be entered", text(rf"chdir to cwd[^\n]{{0,120}}{DENIED}")),
             Sign(2, "it is a mount", any_of(flag(r"^(?:-v|--volume|--mount)="), told(r"mount|volume|bind"))),
             Sign(-4, "it is a cache", text(rf"{DENIED}[^\n]{{0,80}}(?:\.cache|\.triton|miopen|site-packages)")),
             Sign(-5, "it is a device node", _DENIED),

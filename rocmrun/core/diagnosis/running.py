@@ -24,7 +24,7 @@ RULES = (
     Rule(
         kind="oom-vram",
         symptom="memory",
-        needs=text(r"out ?of ?memory|below required gpu memory|free gpu memory|gpu memory|vram|failed to allocate|memory allocation|hsa_status_error_out_of_resources"),
+        needs=text(r"out ?of ?memory|below required gpu memory|free gpu memory|gpu memory|vram|failed to allocate|memory allocation|hsa_status_error_out_of_resources|available memory"),
         unless=variable("TMPDIR", r"/dev/shm"),
         signs=(
             Sign(6, "memory of the GPU is used up", text(r"hip out of memory|cuda out of memory|outofmemoryerror|hiperroroutofmemory|hiperrormemoryallocation|below (?:the )?required gpu memory|less than desired gpu memory|not enough (?:free )?(?:gpu |device )?(?:memory|vram)|no available memory for the cache blocks|insufficient (?:gpu memory|vram)|failed to allocate[^\n]{0,80}(?:rocm|vram|device|buffer|hip|gpu|kv)|tried to allocate [\d.]+ [mgk]i?b|cudamalloc failed|rocm_?malloc|hipmalloc[^\n]{0,40}(?:fail|out)|out of device memory|resourceexhausted|(?:gpu|vram|device)[^\n]{0,40}out of memory")),
