@@ -9,8 +9,7 @@ from rich.table import Table
 from rocmrun.console.output import JSON_VERSION, print_table
 from rocmrun.core.diagnosis.finding import HOST_STEPS, Finding, Kind
 from rocmrun.core.diagnosis.masking import masked
-from rocmrun.core.doctor import Check
-from rocmrun.usecases.doctor import SURE, Diagnosis
+from rocmrun.core.doctor import SURE, Check, Diagnosis
 
 NO_WHEEL_HELPS = "reinstalling torch or another package cannot help: it is not in the image"
 NOTHING = "nothing was found that these rules know"

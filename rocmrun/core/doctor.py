@@ -1,9 +1,10 @@
 """The host checks of the doctor, in the order in which a fault must be mended. Pure: facts in, results out."""
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from rocmrun.core.diagnosis.finding import Finding, Kind
 from rocmrun.core.host import DeviceNode, EngineFacts, HostFacts
 from rocmrun.core.host_advice import advice
 from rocmrun.core.image_report import ImageReport
@@ -15,6 +16,8 @@ Result = Literal["ok", "warn", "blocker", "unknown"]
 CHECKS = (
     "matrix", "driver", "permissions", "engine", "image-build", "architecture", "operators", "speed",
 )  # fmt: skip
+# A blocker is a cause that is likely at least.
+SURE = frozenset({"high", "medium"})
 UDEV = 'add a udev rule: KERNEL=="kfd", GROUP="render", MODE="0660"'
 _PROBE = "rocmrun probe PROFILE"
 
@@ -68,6 +71,27 @@ class Seen:
     unreadable: tuple[str, ...] = ()
     refusal: tuple[str, str, str] | None = None
     report: ProbeReport | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """What the doctor found.
+
+    Attributes:
+        checks: Of the host, in order; none where a log alone was read.
+        findings: In the order in which they must be mended.
+        kinds: What is known of every kind.
+    """
+
+    checks: tuple[Check, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether something was found that must be mended."""
+        sure = any(f.confidence in SURE and f.kind.step != "noise" for f in self.findings)
+        return sure or any(check.result == "blocker" for check in self.checks)
 
 
 def host_checks(seen: Seen) -> tuple[Check, ...]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,7 +14,7 @@ from rocmrun.core.diagnosis.from_report import report_text
 from rocmrun.core.diagnosis.kinds import parse_kinds
 from rocmrun.core.diagnosis.log_text import MOST_CHARACTERS
 from rocmrun.core.diagnosis.reading import read_text
-from rocmrun.core.doctor import Check, Seen, host_checks
+from rocmrun.core.doctor import SURE, Check, Diagnosis, Seen, host_checks
 from rocmrun.core.host import EngineFacts
 from rocmrun.core.image_report import environment_lints, image_report
 from rocmrun.core.report import ProbeReport
@@ -26,29 +25,6 @@ from rocmrun.system.log_files import read_bounded
 from rocmrun.system.sysfs import read_host
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.prepare import Ask, Prepared, prepare
-
-# A blocker is a cause that is likely at least.
-SURE = frozenset({"high", "medium"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
-    """What the doctor found.
-
-    Attributes:
-        checks: Of the host, in order; none where a log alone was read.
-        findings: In the order in which they must be mended.
-    """
-
-    checks: tuple[Check, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    kinds: Mapping[str, Kind] = field(default_factory=dict)
-
-    @property
-    def blocked(self) -> bool:
-        """Whether something was found that must be mended."""
-        sure = any(f.confidence in SURE and f.kind.step != "noise" for f in self.findings)
-        return sure or any(check.result == "blocker" for check in self.checks)
 
 
 def known_kinds() -> Mapping[str, Kind]:
