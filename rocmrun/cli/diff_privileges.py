@@ -85,7 +85,7 @@ def command(*, ask: Callable[..., "Ask"], minimal: str | None, **options: Any) -
       rocmrun diff-privileges train-multi-gpu --emit minimal.toml
       rocmrun diff-privileges demo --recipe amd -- python3 job.py
       rocmrun diff-privileges demo --metric busbw=200 --expect-output 'loss [0-9.]+' -- python3 bench.py
-      rocmrun diff-privileges dev-shell demo --no-run
+      rocmrun diff-privileges dev-shell demo --no-run --set work_dir=/srv/work
     """
     asked = ask(unlocked=options["unlocked"], pull=options["pull"] == "missing")
     other = _other(asked, minimal)

@@ -135,8 +135,11 @@ def given_values(
 
 def _refuse(option: str, wanted: str, names: tuple[str, ...]) -> NoReturn:
     msg = f"{option} sets the parameter {wanted}, which this profile does not have"
-    known = f"its parameters are {', '.join(names)}" if names else "it has none"
-    raise UsageError(msg, hint=f"{known}; set one with --set NAME=VALUE")
+    if not names:
+        raise UsageError(msg, hint="it has none: write [[mounts]] and ports into the new file")
+    raise UsageError(
+        msg, hint=f"its parameters are {', '.join(names)}; set one with --set NAME=VALUE"
+    )
 
 
 def _absolute(value: str, directory: str) -> str:

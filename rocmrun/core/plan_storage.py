@@ -51,7 +51,7 @@ def plan_mounts(draft: Draft) -> tuple[PlannedMount, ...]:
         )
         draft.grant(
             f"mount:{mount.target}:{mount.mode}",
-            f"{mount.type} of {mount.source}",
+            f"volume {mount.source}" if mount.type == "volume" else f"bind of {mount.source}",
             draft.request.asked_by(f"mounts[{index}]"),
         )
     return tuple(sorted(mounts))

@@ -69,7 +69,9 @@ def _of_kernel(job: Job, rows: list[OsRow], where: str) -> Finding:
 def judge_driver(job: Job) -> Finding:
     """Judge amdgpu against the image's ROCm, by AMD's table."""
     host = job.host
-    if any(gpu.apu for gpu in job.gpus) and all(gpu.apu for gpu in job.gpus):
+    # MI300A is an APU too, and an Instinct: the table is for it as for the others.
+    ryzen = [gpu for gpu in job.gpus if gpu.apu and gpu.gfx != "gfx942"]
+    if ryzen and len(ryzen) == len(job.gpus):
         return job.found(
             "driver", "unknown", "for Ryzen APUs AMD says to keep the kernel's own driver: the table says nothing"
         )  # fmt: skip

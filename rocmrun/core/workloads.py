@@ -6,13 +6,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from rocmrun.core import labels
-from rocmrun.errors import WorkloadAmbiguous, WorkloadNotFound
+from rocmrun.core.ids import is_id
+from rocmrun.core.text import printable
+from rocmrun.errors import UsageError, WorkloadAmbiguous, WorkloadNotFound
 
 # Between two tries of a restart policy a container is "restarting".
 ALIVE = frozenset({"running", "paused", "restarting", "removing"})
 # What engines write for people; nothing else in their list tells it (docker's container/state.go).
 _EXIT_CODE = re.compile(r"Exited \((\d+)\)")
+# What engines take as a container's name; it names a unit's file too.
+_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]+")
 _HEALTH = re.compile(r"\((?:health: )?(starting|healthy|unhealthy)\)")
+
+
+def check_container_name(name: str) -> None:
+    """Refuse a --name that no engine takes.
+
+    Raises:
+        UsageError: it has other characters, or one alone.
+    """
+    if not _NAME.fullmatch(name):
+        msg = f'--name "{printable(name, 80)}" is no name for a container'
+        raise UsageError(
+            msg, hint='two or more letters, digits, ".", "_" and "-", the first a letter or a digit'
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +44,7 @@ class Workload:
         health: "starting", "healthy" or "unhealthy"; "" where nothing is checked.
         kept: Whether it was asked to stay when it has ended.
         controller: The process that started it, as `process_runs` takes it.
+        uid: The user who did; None where nobody wrote that down.
         created_at: Seconds since the epoch.
         ports: Published ports, "127.0.0.1:8000->8000/tcp".
     """
@@ -46,6 +64,7 @@ class Workload:
     detached: bool = False
     kept: bool = False
     controller: str = ""
+    uid: int | None = None
     created_at: int = 0
     render_minors: tuple[int, ...] = ()
     ports: tuple[str, ...] = ()
@@ -80,10 +99,20 @@ def workload_of(summary: Mapping[str, Any]) -> Workload:
         detached=bool(found.get(labels.DETACHED)),
         kept=bool(found.get(labels.KEEP)),
         controller=found.get(labels.CONTROLLER, ""),
+        uid=_uid(found.get(labels.UID, "")),
         created_at=summary.get("Created") or 0,
         render_minors=minors_of(summary),
         ports=_ports(summary.get("Ports") or ()),
     )
+
+
+def _uid(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and is_id(text) else None
+
+
+def is_ours(summary: Mapping[str, Any]) -> bool:
+    """Whether rocmrun made a container: every one of ours says who looks after it, and one label alone is anybody's."""
+    return bool(summary["Labels"].get(labels.CONTROLLER))
 
 
 def name_of(summary: Mapping[str, Any]) -> str:

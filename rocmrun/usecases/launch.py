@@ -10,7 +10,7 @@ from rocmrun.core.probe_image import WHOSE, named
 from rocmrun.core.report import ProbeReport, RunRecord
 from rocmrun.core.rights import unequal_rights
 from rocmrun.core.voice import Voice
-from rocmrun.core.workloads import Workload
+from rocmrun.core.workloads import Workload, check_container_name
 from rocmrun.errors import ContainerMismatch, PlanRefused, ProbeFailed, UsageError
 from rocmrun.system import signals, terminal
 from rocmrun.system.cache_directories import make_cache_directory
@@ -99,7 +99,9 @@ def begin(
 
 
 def check_request(request: LaunchRequest) -> None:
-    """Refuse options that contradict each other, before anything is looked at."""
+    """Refuse options that contradict each other or mean nothing, before anything is looked at."""
+    if request.name is not None:
+        check_container_name(request.name)
     if request.replace and not request.detach:
         msg = "--replace hands over between detached workloads: add --detach"
         raise UsageError(msg)

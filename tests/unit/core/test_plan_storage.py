@@ -51,6 +51,11 @@ def test_a_mount_is_read_only_unless_it_says_otherwise() -> None:
         PlannedMount(target="/work", source="/srv/work", read_only=False, selinux="shared"),
     )
     assert {"mount:/data:ro", "mount:/models:ro", "mount:/work:rw"} <= set(granted(made))
+    reasons = {grant.what: grant.reason for grant in made.grants}
+    assert (reasons["mount:/data:ro"], reasons["mount:/models:ro"]) == (
+        "volume data",
+        "bind of /srv/models",
+    )
 
 
 @pytest.mark.parametrize(

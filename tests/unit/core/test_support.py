@@ -175,6 +175,20 @@ def test_the_kernels_own_driver_is_in_no_table() -> None:
     assert "inbox driver of kernel 6.8.0-60-generic" in found(report, "driver").sentence
 
 
+@pytest.mark.parametrize(
+    ("card", "says"),
+    [
+        pytest.param({"device_id": "0x1586", "gfx": "gfx1151"}, "for Ryzen APUs", id="Strix Halo"),
+        pytest.param({"device_id": "0x74a0", "gfx": "gfx942"}, "inbox driver", id="MI300A"),
+    ],
+)  # fmt: skip
+def test_of_apus_only_ryzen_has_no_row_in_the_driver_table(card: dict[str, Any], says: str) -> None:
+    apu = {"revision": "0x00", "apu": True, **card}
+    report = judged(apu, driver_version=None, driver_source="in-tree")
+
+    assert says in found(report, "driver").sentence
+
+
 def test_a_module_version_names_a_driver_only_where_a_source_pairs_them() -> None:
     versions = ("6.8.5", "6.14.14", "6.19.14", "6.19.3", "6.14.13", "6.16.6", "9")
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.workloads import Workload, meant, workload_of
-from rocmrun.errors import WorkloadAmbiguous, WorkloadNotFound
+from rocmrun.core.workloads import Workload, check_container_name, meant, workload_of
+from rocmrun.errors import UsageError, WorkloadAmbiguous, WorkloadNotFound
 
 LABELS = {
     "io.rocmrun.profile": "serve",
@@ -112,3 +112,10 @@ def test_none_of_that_name_lists_what_there_is() -> None:
 
     assert caught.value.details == ("there is a (profile serve, running)",)
     assert caught.value.hint == "see them all: rocmrun ps --all"
+
+
+def test_a_container_name_is_what_engines_take() -> None:
+    check_container_name("serve_2.b-c")
+    for name in ("", "a", "-a", "a b", "a/b", "ä1"):
+        with pytest.raises(UsageError, match="is no name for a container"):
+            check_container_name(name)

@@ -288,6 +288,14 @@ def test_a_detached_workload_is_left_running_and_named(stage: Stage) -> None:
     assert stage.report["ended_at"]
 
 
+def test_a_name_that_no_engine_takes_is_refused_before_the_probe(stage: Stage) -> None:
+    engine = an_engine()
+
+    with pytest.raises(UsageError, match="no name for a container"):
+        stage.launch(engine, name="two words")
+    assert engine.calls == []
+
+
 def test_a_detached_workload_that_cannot_start_is_not_left(stage: Stage) -> None:
     engine = an_engine(failures={"start workload": EngineFailed("no")})
 
