@@ -145,7 +145,7 @@ class MountTables:
         if why := why_not_mounted(mount):
             self.notes.leave(f"-v {mount.written}", why)
         elif mount.kind == "tmpfs":
-            self.tmpfs[self.notes.text(mount.target)] = mount.size
+            self.tmpfs[self.notes.text(mount.target)] = self.notes.text(mount.size)
         elif not mount.source:
             self.notes.leave(
                 f"-v {mount.written}",
@@ -155,6 +155,11 @@ class MountTables:
             entry = {"type": "volume"} if mount.kind == "volume" else {}
             entry |= {"source": self._source(mount), "target": self._target(mount)}
             entry |= {} if mount.read_only else {"mode": "rw"}
+            if mount.kind == "volume" and not mount.read_only:
+                self.notes.change(
+                    f"volume {plain(mount.source)} is mostly root's, and a launch refuses one that its user cannot write; "
+                    "a directory of yours works: its path as source, without type"
+                )
             label = next((_LABELS[word] for word in mount.words if word in _LABELS), None)
             self.mounts.append(entry | ({"selinux": label} if label else {}))
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from rocmrun.core.profile_parameters import escaped
+from rocmrun.core.secret_names import without_secrets
 from rocmrun.core.shell_words import pieces
 
 
@@ -31,7 +32,7 @@ class RunNotes:
 
     def leave(self, what: str, reason: str) -> None:
         """Say that the profile lacks *what*."""
-        self.left_out.append(LeftOutOption(what=what, reason=reason))
+        self.left_out.append(LeftOutOption(what=without_secrets(what), reason=reason))
 
     def change(self, sentence: str) -> None:
         """Say that the profile has something in another form."""

@@ -12,7 +12,7 @@ from rocmrun.core.docker_run_options import RunOption
 from rocmrun.core.docker_run_parser import DockerRun
 from rocmrun.core.docker_run_reasons import NOTHING_LOST, reason_for
 from rocmrun.core.reference import parse_reference
-from rocmrun.core.secret_names import names_secret
+from rocmrun.core.secret_names import names_secret, without_secrets
 from rocmrun.core.shell_words import CLOSE, OPEN, expressions, plain
 from rocmrun.errors import ReferenceInvalid
 
@@ -110,7 +110,12 @@ def _command(run: DockerRun, notes: RunNotes) -> list[str]:
                 "a secret in a command, which everybody on the host can read; if the program takes it from a variable: env_from, from a file: [[secrets]]",
             )
         elif not skipping:
-            words.append(notes.text(word))
+            clean = without_secrets(word)
+            if clean != word:
+                notes.change(
+                    f"the command has a secret, which is not written: {plain(clean)}; everybody on the host could read it"
+                )
+            words.append(notes.text(clean))
         skipping = is_secret and not equals
     return words
 
@@ -136,6 +141,10 @@ def _network(run: DockerRun, notes: RunNotes, *, published: bool) -> bool:
             'nothing is published, so the container has no network; if it fetches things: network = "bridge"',
         )
     return published or asked in {"bridge", "default"}
+
+
+def _is_secret(name: str, value: str) -> bool:
+    return names_secret(name) or without_secrets(value) != value
 
 
 @dataclass(slots=True, kw_only=True)
@@ -169,7 +178,7 @@ class _Settings:
         same = value in {f"{OPEN}${name}{CLOSE}", f"{OPEN}${{{name}}}{CLOSE}"}
         if name in VISIBLE:
             self._visible(name, plain(value))
-        elif not equals or same or (names_secret(name) and value):
+        elif not equals or same or (value and _is_secret(name, value)):
             self.env.pop(name, None)
             self.env_from += [] if name in self.env_from else [name]
             if equals and not same:

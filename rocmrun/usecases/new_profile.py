@@ -49,6 +49,11 @@ def new_profile(request: NewProfileRequest) -> NewProfile:
     """
     path = destination(request)
     made = _made(request, path)
+    try:
+        made.text.encode()
+    except UnicodeEncodeError as error:
+        msg = "what was given has bytes that are no UTF-8, which a profile cannot hold"
+        raise UsageError(msg) from error
     if path is not None:
         make_directory(path.parent, error=ProfileUnwritable)
         write_atomic(path, made.text, error=ProfileUnwritable)

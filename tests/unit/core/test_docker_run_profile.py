@@ -243,6 +243,14 @@ def test_a_moving_tag_is_said() -> None:
     assert not any("moves" in said for said in imported("", image="x/y:v1.2.3").changed)
 
 
+def test_who_may_write_a_volume_is_said_before_a_launch_refuses_it() -> None:
+    said = "volume ollama is mostly root's"
+
+    assert any(said in each for each in imported("-v ollama:/root/.ollama").changed)
+    assert not imported("-v ollama:/data:ro").changed
+    assert not imported("-v /srv/ollama:/data").changed
+
+
 @pytest.mark.parametrize(
     ("options", "container"),
     [
@@ -321,3 +329,23 @@ def test_a_damaged_line_is_a_profile_or_one_error(
 
     values = tomllib.loads(imported_text("x", found, {}))
     assert values["extends"] == "base"
+
+
+def test_a_secret_of_known_form_is_written_nowhere() -> None:
+    """Not under a harmless name, not in a shell's line, not in a comment on what was left out."""
+    secret = "hf_" + "s3cret" * 5
+    made = imported(
+        f"-e HUB={secret} --health-cmd 'curl -H \"Authorization: Bearer {secret}\"'",
+        command=f"bash -c 'serve --api-key={secret} --port 1'",
+    )
+    text = imported_text("x", made, {})
+
+    assert "s3cret" not in text
+    assert made.data["container"]["env_from"] == ["HUB"]
+    assert made.data["container"]["command"][2] == "serve --api-key=<secret> --port 1"
+    assert any("the command has a secret" in sentence for sentence in made.changed)
+
+
+def test_the_size_of_a_tmpfs_may_be_an_expression() -> None:
+    """It becomes a parameter like every other."""
+    assert imported("--tmpfs /s:size=$SIZE").data["container"]["tmpfs"] == {"/s": "${size}"}

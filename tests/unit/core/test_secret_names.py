@@ -3,7 +3,7 @@
 import pytest
 
 from rocmrun.core.command_line import Options, replacing
-from rocmrun.core.secret_names import names_secret
+from rocmrun.core.secret_names import HIDDEN, names_secret, without_secrets
 from rocmrun.errors import UsageError
 
 SECRET = ("HF_TOKEN", "hf_token", "MAD_SECRETS_HFTOKEN", "OPENAI_API_KEY", "DB_PASSWORD", "CLIENT_SECRET", "AWS_SECRET_ACCESS_KEY", "TOKEN", "FRIGATE_RTSP_PASSWORD", "APIKEY")  # fmt: skip
@@ -30,3 +30,35 @@ def test_other_names_are_not_taken_for_secrets(name: str) -> None:
 def test_a_name_alone_and_an_empty_value_are_fine() -> None:
     """Neither says a secret."""
     assert replacing(Options(env=("HF_TOKEN", "HF_TOKEN="))) == {"container": {"env": {"HF_TOKEN": ""}}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hf_abcdefghijklmnopqrstuvwxyz",
+        "serve --api-key s3cr",
+        "curl -H 'Authorization: Bearer abcdefgh1'",
+        "http://user:pass@proxy:1",
+    ],
+)
+def test_a_secret_is_known_by_its_form(text: str) -> None:
+    """Whatever its variable is called."""
+    assert HIDDEN in without_secrets(text)
+    assert without_secrets(without_secrets(text)) == without_secrets(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hf_home",
+        "--api-key \ue000$KEY\ue001",
+        "Bearer \ue000$TOKEN\ue001",
+        "http://proxy:3128",
+        "http://\ue000$USER\ue001:\ue000$PASS\ue001@proxy",
+        "meta-llama/Llama-3.1-8B",
+        "a:b@c",
+    ],
+)
+def test_other_texts_are_left_alone(text: str) -> None:
+    """An expression says where a secret is, and not what it is."""
+    assert without_secrets(text) == text

@@ -100,6 +100,7 @@ def test_stdout_writes_no_file(search: ProfileSearch) -> None:
         ({"parent": "demo", "port": 1}, "does not have"),
         ({"parent": "vllm-serve", "settings": {"modle": "x"}}, "no parameter 'modle'"),
         ({"line": "docker ps"}, "cannot be read"),
+        ({"line": "docker run -e Z=\udcff x:1"}, "no UTF-8"),
     ],
 )
 def test_what_does_not_fit_is_one_error(
