@@ -251,4 +251,8 @@ def _list(value: Any) -> list[Any]:
 
 
 def _seconds(value: Any) -> float:
-    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else 0.0
+    try:
+        seconds = float(value) if isinstance(value, (int, float)) else 0.0
+    except OverflowError:  # an integer of hundreds of digits
+        return 0.0
+    return max(0.0, seconds) if math.isfinite(seconds) else 0.0

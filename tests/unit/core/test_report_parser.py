@@ -312,3 +312,13 @@ def test_any_value_anywhere_in_a_check_is_a_check_or_broken(value: Any) -> None:
 
         assert report.status in {"pass", "fail", "broken", "degraded"}
         assert report.model_dump_json().encode()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "kept"), [("1" * 400, 0.0), ("1e999", 0.0), ("-5", 0.0), ("true", 1.0), ("2", 2.0)]
+)
+def test_a_time_that_is_none_counts_as_none(seconds: str, kept: float) -> None:
+    """An integer of hundreds of digits is JSON, and no float."""
+    end = b'{"v": 1, "event": "end", "status": "pass", "seconds": %s}' % seconds.encode()
+
+    assert parsed(START, CHECK, end, exit_code=0).seconds == kept
