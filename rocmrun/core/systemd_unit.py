@@ -1,9 +1,12 @@
 """A systemd unit that runs `rocmrun launch` in the foreground, so that plan, probe and guard run at every start."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rocmrun.core.profile import Profile
+from rocmrun.core.text import printable
+from rocmrun.errors import UsageError
 
 # Beside the probe: reading, planning, a pull of an image that is not here.
 START_ALLOWANCE_SECONDS = 600
@@ -21,6 +24,9 @@ _HARDENING = (
 )
 # chown of a cache, reading what others own, and what tells that the engine may raise limits.
 _CAPABILITIES = "CAP_CHOWN CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH CAP_FOWNER CAP_SYS_RESOURCE"
+
+# What engines take as a container's name; it names the unit's file too.
+_CONTAINER_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +64,29 @@ class UnitRequest:
 
 
 def unit_text(request: UnitRequest) -> str:
-    """Return the unit's text."""
+    """Return the unit's text.
+
+    Raises:
+        UsageError: the container's name is none, or a unit cannot name the directory.
+    """
+    _check(request)
     sections = {"Unit": _unit(request), "Service": _service(request), "Install": _install(request)}
     text = "\n\n".join("\n".join((f"[{name}]", *lines)) for name, lines in sections.items())
     return "\n".join((*_head(request), "", text)) + "\n"
+
+
+def _check(request: UnitRequest) -> None:
+    if not _CONTAINER_NAME.fullmatch(request.container):
+        msg = f'--name "{printable(request.container, 80)}" is no name for a container'
+        raise UsageError(
+            msg, hint='letters, digits, ".", "_" and "-", the first a letter or a digit'
+        )
+    # A path stands in a unit as it is: there are no quotes for it.
+    if not request.directory.isprintable() or request.directory.endswith("\\"):
+        msg = (
+            "a unit cannot name this working directory: it has a line end or a backslash at the end"
+        )
+        raise UsageError(msg, hint="run the command in another directory")
 
 
 def _head(request: UnitRequest) -> tuple[str, ...]:
@@ -84,7 +109,9 @@ def _unit(request: UnitRequest) -> tuple[str, ...]:
         "Wants=docker.service network-online.target",
         "After=docker.service network-online.target",
     )  # fmt: skip
-    title = " ".join((request.profile.description or f"rocmrun {request.name}").split())
+    title = " ".join(printable(request.profile.description or f"rocmrun {request.name}").split())
+    # A backslash at its end would take the next line in.
+    title = title.rstrip("\\ ")
     return (
         f"Description={_specifiers(title)}",
         *after,
@@ -153,7 +180,7 @@ def _environment(request: UnitRequest) -> tuple[str, ...]:
     if names:
         place = "%h/.config/rocmrun" if request.user else "/etc/rocmrun"
         lines += [
-            f"# Make it with mode 0600: {', '.join(f'{name}=…' for name in names)}, one a line.",
+            f"# Make it with mode 0600: {', '.join(f'{printable(name)}=…' for name in names)}, one a line.",
             f"EnvironmentFile={place}/{_specifiers(request.name)}.env",
         ]
     return tuple(lines)

@@ -9,6 +9,7 @@ import pytest
 
 from rocmrun.core.profile_parse import parse_profile
 from rocmrun.core.systemd_unit import UnitRequest, unit_text
+from rocmrun.errors import UsageError
 
 SYSTEMD_ANALYZE = shutil.which("systemd-analyze")
 ODD = 'it\'s "so" 100% $HOME \\ ; \t\n é'
@@ -131,3 +132,17 @@ def test_systemd_finds_no_fault(tmp_path: Path, *, user: bool) -> None:
 
     assert [line for line in done.stderr.splitlines() if made.unit_name in line] == []
     assert done.returncode == 0, done.stderr
+
+
+def test_a_line_cannot_become_another() -> None:
+    """systemd joins a line that ends in a backslash with the next, and has no quotes for paths and comments."""
+    text = unit_text(request({"description": "mine \x1b[2J \\ \\"}))
+
+    assert setting(text, "Description") == "mine"
+    assert setting(text, "Wants") == "docker.service network-online.target"
+    for name in ("a\nExecStart=/x", "-a", ""):
+        with pytest.raises(UsageError, match="no name for a container"):
+            unit_text(request(container=name))
+    for directory in ("/a\nExecStart=/x", "/a\\"):
+        with pytest.raises(UsageError, match="working directory"):
+            unit_text(request(directory=directory))
