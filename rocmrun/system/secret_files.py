@@ -52,6 +52,8 @@ def write_secrets(
 ) -> dict[str, str]:
     """Make *directory* with a file of mode 0400 for each secret, owned by *uid*:*gid*; return name → path.
 
+    Refused is a directory on the way that somebody else could exchange: the engine follows the path as root.
+
     Raises:
         HostNotReady: it cannot be made, or only root could give the files to that user.
     """
@@ -113,13 +115,27 @@ def secret_directories(root: Path) -> tuple[Path, ...]:
 
 
 def _make_private(directory: Path) -> None:
-    """Make *directory* for this user alone; one that others own or may enter is refused."""
+    """Make *directory* for this user alone; one that others own, may enter or could exchange is refused."""
     directory.parent.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         directory.mkdir(mode=PRIVATE_DIRECTORY)
     found = directory.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         msg = "it belongs to somebody else, or others may enter it"
+        raise PermissionError(0, msg)
+    # As written, and where links on the way lead: whoever owns a directory of either can put others there.
+    for path in dict.fromkeys((directory, directory.resolve())):
+        for above in path.parents:
+            _check_above(above)
+
+
+def _check_above(directory: Path) -> None:
+    found = directory.stat()
+    # A group of the user's own number is the user alone.
+    others = stat.S_IWOTH if found.st_gid == found.st_uid else stat.S_IWGRP | stat.S_IWOTH
+    may_write = found.st_mode & others and not found.st_mode & stat.S_ISVTX
+    if found.st_uid not in {0, os.geteuid()} or may_write:
+        msg = f"others could exchange what is in {directory}"
         raise PermissionError(0, msg)
 
 

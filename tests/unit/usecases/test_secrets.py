@@ -127,6 +127,30 @@ def test_a_directory_of_others_is_refused(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.parametrize("link", [False, True])
+def test_a_place_that_others_could_exchange_is_refused(tmp_path: Path, *, link: bool) -> None:
+    """The engine follows the path as root, so that who owns a directory on the way chooses what is mounted."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    root = shared / "rocmrun" / "secrets"
+    if link:
+        root = tmp_path / "link" / "secrets"
+        root.parent.symlink_to(shared)
+    made = planned({"name": "token", "source": "env:TOKEN"})
+
+    def written() -> dict[str, str]:
+        with secret_files(made, "r", keep=False, environment={"TOKEN": "t"}, root=root) as files:
+            return files
+
+    with pytest.raises(HostNotReady, match="others could exchange"):
+        written()
+    assert not (root / "r").exists()
+
+    shared.chmod(0o1777)  # as /tmp is: nobody can rename what is another's
+    assert list(written()) == ["/run/secrets/token"]
+
+
 def test_an_engine_that_maps_ids_gets_none() -> None:
     """Root of the host would own the file, and the container's user could not read it."""
     mapped = replace(ENGINE, security_options=("name=seccomp,profile=default", "name=userns"))
