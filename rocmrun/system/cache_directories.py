@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 # In the directory of a profile's caches, which no container sees: whose they are.
 OWNER_FILE = ".profile"
 DEPTH = 4  # profile, digest, architectures, uid
+_DIGEST = re.compile(r"[0-9a-f]{1,12}|unlocked")
 ELSEWHERE = 'set [cache] mode = "tmpfs", or XDG_CACHE_HOME to a directory of yours'
 
 
@@ -67,12 +69,15 @@ def make_cache_directory(path: str, root: str, uid: int, gid: int, *, profile: s
 
 
 def cache_directories(root: Path) -> tuple[CacheDirectory, ...]:
-    """Return every cache below *root*."""
+    """Return every cache below *root*. What has not its form is none, and no link is followed to one."""
     pattern = "/".join("*" * DEPTH)
     found = []
     for path in root.glob(pattern):
-        name, digest, *_ = path.relative_to(root).parts
-        if path.is_symlink() or not path.is_dir():
+        name, digest, _, uid = path.relative_to(root).parts
+        way = (path, *(root / parent for parent in path.relative_to(root).parents))
+        if any(each.is_symlink() for each in way[:DEPTH]) or not path.is_dir():
+            continue
+        if not _DIGEST.fullmatch(digest) or not uid.isdigit():
             continue
         found.append(
             CacheDirectory(path=path, name=name, digest=digest, profile=_written_down(root / name))
@@ -94,6 +99,14 @@ def remove_cache_directory(cache: CacheDirectory, root: Path) -> str | None:
     """Remove *cache*, and the directories above it that are empty then; return why it could not be removed."""
     if not shutil.rmtree.avoids_symlink_attacks:
         return "this system cannot remove a directory safely that others may write to"
+    try:
+        # Whoever owns a directory on the way could lead this elsewhere, and under sudo -E with root's rights.
+        owners = {0, os.getuid()}
+        _check_way(root, owners)
+        for parent in cache.path.relative_to(root).parents:
+            _check(root / parent, (root / parent).stat(), owners)
+    except (OSError, HostNotReady) as error:
+        return str(error)
     problems: list[str] = []
 
     def note(_function: object, name: str, failure: tuple[object, BaseException, object]) -> None:

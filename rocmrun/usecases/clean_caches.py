@@ -89,11 +89,18 @@ def clean_caches(
 
 
 def _why_unused(cache: CacheDirectory, pinned: frozenset[str]) -> str | None:
-    if cache.profile and not Path(cache.profile).exists():
+    if cache.profile and _is_gone(Path(cache.profile)):
         return f"its profile {cache.profile} is gone"
     if cache.digest not in pinned:
         return f"no lock pins image {cache.digest}"
     return None
+
+
+def _is_gone(path: Path) -> bool:
+    try:
+        return not path.exists()
+    except OSError:  # what cannot be looked at may be there
+        return False
 
 
 def _pinned(locks: Iterable[Lock]) -> frozenset[str]:

@@ -129,3 +129,38 @@ def test_nothing_is_removed_while_a_lock_cannot_be_read(tmp_path: Path, places: 
 
 def test_no_caches_are_nothing_to_clean(tmp_path: Path, places: LockPlaces) -> None:
     assert clean(tmp_path, places).caches == ()
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_no_link_is_followed_to_a_cache(tmp_path: Path, places: LockPlaces, depth: int) -> None:
+    """Whoever may write below the root could point at anything of that depth."""
+    path = cache(tmp_path, "a")
+    outside = tmp_path / "outside"
+    way = path.relative_to(tmp_path / "cache").parts
+    link = (tmp_path / "cache").joinpath(*way[:depth])
+    link.rename(outside)
+    link.symlink_to(outside)
+
+    assert clean(tmp_path, places).caches == ()
+    assert outside.joinpath(*way[depth:], "kernel.so").exists()
+
+
+def test_what_has_another_form_is_no_cache(tmp_path: Path, places: LockPlaces) -> None:
+    """A root that holds other things keeps them."""
+    other = tmp_path / "cache/a/b/c/d"
+    other.mkdir(parents=True)
+
+    assert clean(tmp_path, places).caches == ()
+    assert other.exists()
+
+
+def test_where_others_could_lead_the_way_elsewhere_nothing_is_removed(
+    tmp_path: Path, places: LockPlaces
+) -> None:
+    path = cache(tmp_path, "a")
+    path.parents[1].chmod(0o777)
+
+    (found,) = clean(tmp_path, places).caches
+
+    assert "may be written by others (0777)" in found.stays
+    assert path.exists()
