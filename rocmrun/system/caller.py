@@ -1,5 +1,6 @@
 """Who runs this process, and where its files belong: the only reader of that part of the environment."""
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from rocmrun.core.ids import is_id
 
 SYSTEM_CACHE = "/var/cache/rocmrun"
 SYSTEM_STATE = "/var/lib/rocmrun"
+PROC = Path("/proc")
 
 
 def read_caller(environment: Mapping[str, str] = os.environ) -> Caller:
@@ -59,31 +61,57 @@ def boot_id() -> str:
 
 
 def process_label() -> str:
-    """Return "PID:START:NAMESPACE" of this process: enough to tell later whether it still runs."""
+    """Return "PID:START:NAMESPACE" of this process: enough to tell later whether it still runs.
+
+    The namespace has the machine in it where that has an id: the first one has the same number everywhere.
+    """
     return f"{os.getpid()}:{_start_time(os.getpid())}:{_pid_namespace()}"
 
 
-def process_runs(label: str) -> bool:
-    """Return whether the process that `process_label` named still runs."""
+def process_runs(label: str, proc: Path = PROC) -> bool:
+    """Return whether the process that `process_label` named still runs; *proc* is where processes are shown."""
     pid, _, rest = label.partition(":")
     start, _, namespace = rest.partition(":")
     if namespace and namespace != _pid_namespace():
         # Its number means nothing here: it may run, so that it counts as running.
         return True
-    is_number = pid.isascii() and pid.isdigit()
-    return is_number and _start_time(int(pid)) == start != ""
+    if not (pid.isascii() and pid.isdigit() and start):
+        return False
+    found = _start_time(int(pid), proc)
+    return found == start if found else _is_hidden(int(pid))
+
+
+def _is_hidden(pid: int) -> bool:
+    """Whether a process is there that /proc does not show: mounted with hidepid it has the caller's own alone."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 def _pid_namespace() -> str:
     try:
-        return str(Path("/proc/self/ns/pid").readlink()).strip("pid:[]")
+        number = str(Path("/proc/self/ns/pid").readlink()).strip("pid:[]")
     except OSError:
         return ""
+    return "-".join(filter(None, (number, _machine())))
 
 
-def _start_time(pid: int) -> str:
+def _machine() -> str:
+    """Return what tells this machine from others, and not its id itself, which machine-id(5) wants kept from others."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        text = Path("/etc/machine-id").read_text().strip()
+    except (OSError, ValueError):
+        return ""
+    return hashlib.sha256(f"rocmrun {text}".encode()).hexdigest()[:12] if text else ""
+
+
+def _start_time(pid: int, proc: Path = PROC) -> str:
+    try:
+        text = (proc / str(pid) / "stat").read_text()
     except OSError:
         return ""
     # Field 22; the name in field 2 may hold blanks and parentheses.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rocmrun.core import labels
-from rocmrun.core.workloads import ALIVE, name_of
+from rocmrun.core.workloads import ALIVE, is_ours, name_of
 from rocmrun.system.caller import process_runs
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.workloads import labelled_by_its_image
@@ -19,7 +19,7 @@ def clean(
     """
     found = []
     for container in engine.containers(labels.ROLE):
-        why = _why_stray(container, runs)
+        why = _why_stray(container, runs) if is_ours(container) else None
         if why is None or labelled_by_its_image(engine, container):
             continue
         if not dry_run:

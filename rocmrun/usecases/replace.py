@@ -9,15 +9,19 @@ from rocmrun.core.voice import Voice
 from rocmrun.core.workloads import Workload
 from rocmrun.errors import EngineFailed, RocmrunError, UsageError, WorkloadAmbiguous
 from rocmrun.system import signals
+from rocmrun.system.caller import read_caller
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.secrets import forget_run
 from rocmrun.usecases.workloads import end, list_workloads
 
 
 def find_replaced(
-    engine: Engine, *, name: str | None, profile: str, profile_file: str
+    engine: Engine, *, name: str | None, profile: str, profile_file: str, uid: int | None = None
 ) -> Workload | None:
     """Return the workload that a launch replaces: the one called *name*, else the profile's that runs detached.
+
+    Of a profile only those of user *uid* count, the caller's where it is None: a shipped profile is one file for
+    everybody.
 
     Raises:
         UsageError: the one called *name* does not run detached.
@@ -30,10 +34,12 @@ def find_replaced(
             msg = f"{name} cannot be replaced: it does not run detached"
             raise UsageError(msg, hint=f"end it first: rocmrun stop {name}")
         return named
+    uid = read_caller().uid if uid is None else uid
     candidates = [
         workload
         for workload in found
         if workload.alive
+        and workload.uid in {None, uid}
         and workload.detached
         and (workload.profile, workload.profile_file) == (profile, profile_file)
     ]

@@ -13,7 +13,7 @@ from rocmrun.core.voice import Voice
 from rocmrun.core.workloads import Workload
 from rocmrun.errors import ReportUnwritable, RocmrunError
 from rocmrun.system import gpu_locks
-from rocmrun.system.caller import process_label
+from rocmrun.system.caller import process_label, read_caller
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.prepare import Ask, Prepared
 from rocmrun.usecases.run_report import now, write_junit, write_report
@@ -108,6 +108,7 @@ class Run:
             labels.PLAN: self.plan.hash,
             labels.PROFILE_FILE: self.prepared.loaded.path,
             labels.CONTROLLER: process_label(),
+            labels.UID: str(read_caller().uid),
             labels.DETACHED: "1" if self.request.detach and workload else "",
             labels.KEEP: "1" if self.request.keep and workload else "",
             labels.MINORS: ",".join(str(minor) for minor in self.plan.render_minors),

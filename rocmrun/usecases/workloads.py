@@ -1,14 +1,15 @@
 """Day two: list workloads, read their logs, wait for them, stop them. Thin: the engine does the work."""
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rocmrun.core import labels
-from rocmrun.core.workloads import Workload, meant, workload_of
-from rocmrun.errors import EngineFailed, UsageError, WorkloadNotFound
+from rocmrun.core.workloads import Workload, is_ours, meant, workload_of
+from rocmrun.errors import EngineFailed, UsageError, WorkloadAmbiguous, WorkloadNotFound
 from rocmrun.system import signals
 from rocmrun.system.caller import process_runs
 from rocmrun.usecases.engine_protocol import Engine
@@ -38,6 +39,7 @@ def list_workloads(engine: Engine, *, ended: bool) -> tuple[Workload, ...]:
         workload_of(summary)
         for summary in engine.containers(labels.ROLE)
         if summary["Labels"][labels.ROLE] == "workload"
+        and is_ours(summary)
         and not labelled_by_its_image(engine, summary)
     )
     wanted = (workload for workload in found if ended or workload.alive)
@@ -70,8 +72,11 @@ def stop(
     keep: bool = False,
     missing_ok: bool = False,
     runs: Callable[[str], bool] = process_runs,
+    uid: int | None = None,
 ) -> tuple[Stopped, ...]:
     """Stop workloads and remove those that nobody else removes; nothing is stopped where one is not found.
+
+    Another user's is stopped by its container's name alone: a shipped profile has one name for everybody.
 
     Args:
         engine: Where.
@@ -80,15 +85,28 @@ def stop(
         keep: Leave the containers, and their logs, in place.
         missing_ok: Pass over names of which there is none.
         runs: Says whether the process that a container's label names is still there.
+        uid: Who asks; None for whoever runs this. Root may stop everybody's.
+
+    Raises:
+        WorkloadNotFound: one of *names* means none.
+        WorkloadAmbiguous: one means several, or is a profile that runs as another user's.
     """
+    uid = os.geteuid() if uid is None else uid
     known = list_workloads(engine, ended=True)
     found: dict[Workload, None] = {}
     for name in names:
         try:
-            found[meant(known, name)] = None
+            workload = meant(known, name)
         except WorkloadNotFound:
             if not missing_ok:
                 raise
+            continue
+        if workload.name != name and uid not in {0, workload.uid} and workload.uid is not None:
+            msg = f"the workload of profile {name} is that of uid {workload.uid}: {workload.name}"
+            raise WorkloadAmbiguous(
+                msg, hint=f"to stop it all the same: rocmrun stop {workload.name}"
+            )
+        found[workload] = None
     return tuple(
         _stopped(engine, workload, time_seconds, keep=keep or workload.kept, runs=runs)
         for workload in found

@@ -143,3 +143,30 @@ def test_a_process_that_has_ended_does_not_run() -> None:
         assert process_runs(label)
         child.kill()
     assert not process_runs(label)
+
+
+@pytest.mark.skipif(not ROOT, reason="only root can become another user")
+def test_a_process_that_proc_hides_counts_as_running(tmp_path: Path) -> None:
+    """With hidepid another user's processes are not in /proc, and what they look after is theirs."""
+    label = process_label()
+    pid = label.partition(":")[0]
+    gone = label.replace(pid, "4194303", 1)
+    script = (
+        "import os\nfrom pathlib import Path\nfrom rocmrun.system.caller import process_runs\n"
+        "os.setgroups([])\nos.setgid(65534)\nos.setuid(65534)\n"
+        f"print([process_runs(label, Path('{tmp_path}')) for label in ({label!r}, {gone!r})])"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "[True, False]"
+
+
+def test_a_namespace_of_another_machine_is_another() -> None:
+    """The first one has the same number everywhere, and an engine may be used from several machines."""
+    _, _, namespace = process_label().split(":")
+    number = namespace.partition("-")[0]
+
+    assert process_runs(f"999999999:5:{number}-0123456789ab")

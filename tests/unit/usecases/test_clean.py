@@ -113,3 +113,10 @@ def test_a_container_that_only_its_image_labels_is_somebody_elses() -> None:
     found = clean(engine, dry_run=False, runs=lambda label: label == ALIVE)
 
     assert [name for name, _ in found] == ["b"]
+
+
+def test_one_label_alone_makes_no_container_ours() -> None:
+    """Anybody can set it; every one of ours says who looks after it."""
+    forged = container("forged", state="running") | {"Labels": {ROLE_LABEL: "workload"}}
+
+    assert cleaned(forged) == ([], 1)

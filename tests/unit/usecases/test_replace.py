@@ -1,5 +1,6 @@
 """`launch --replace`: the old one goes when the new one is up, and comes back when it is not."""
 
+import os
 import signal
 from typing import Any
 
@@ -235,6 +236,17 @@ def test_another_projects_workload_of_a_profile_of_that_name_stays(stage: Stage)
     engine = a_server(stage)
     (old,) = engine.kept
     old.request["Labels"]["io.rocmrun.profile-file"] = "/srv/other/profiles/job.toml"
+
+    replace(stage, engine)
+
+    assert [each.status for each in engine.kept] == ["running", "running"]
+
+
+def test_another_users_workload_of_a_shared_profile_stays(stage: Stage) -> None:
+    """A shipped profile is one file for everybody."""
+    engine = a_server(stage)
+    (old,) = engine.kept
+    old.request["Labels"]["io.rocmrun.uid"] = str(os.getuid() + 1)
 
     replace(stage, engine)
 

@@ -8,7 +8,7 @@ import pytest
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.run import ContainerState
 from rocmrun.core.workloads import Workload
-from rocmrun.errors import EngineFailed, UsageError, WorkloadNotFound
+from rocmrun.errors import EngineFailed, UsageError, WorkloadAmbiguous, WorkloadNotFound
 from rocmrun.usecases.workloads import Stopped, list_workloads, show_log, stop, wait
 from tests.builders import IMAGE_ID
 from tests.fakes import STDERR, STDOUT, FakeEngine, Script
@@ -30,6 +30,7 @@ def started(
     controller: str = DEAD,
     log: str = "json-file",
     role: str = "workload",
+    uid: str = "",
 ) -> str:
     """Start a container as a launch leaves it, and return its id."""
     request = {
@@ -40,6 +41,7 @@ def started(
             "io.rocmrun.run": f"run-of-{name}",
             "io.rocmrun.profile": "job",
             "io.rocmrun.controller": controller,
+            "io.rocmrun.uid": uid,
             "io.rocmrun.detached": "1" if detached else "",
             "io.rocmrun.keep": "1" if keep else "",
         },
@@ -101,6 +103,34 @@ def test_a_detached_workload_is_stopped_and_removed() -> None:
 
     assert engine.kept == []
     assert engine.stop_seconds == [33]
+
+
+def test_another_users_workload_is_stopped_by_its_own_name_alone() -> None:
+    """A shipped profile has one name for everybody on a host."""
+    engine = an_engine()
+    started(engine, "theirs", uid="1000")
+
+    with pytest.raises(WorkloadAmbiguous, match="of uid 1000: theirs"):
+        stopped(engine, "job", uid=1001)
+    assert [each.status for each in engine.kept] == ["running"]
+
+    assert stopped(engine, "theirs", uid=1001)[0].removed
+
+
+@pytest.mark.parametrize(("written", "uid"), [("1000", 1000), ("1000", 0), ("", 1001), ("x", 1001)])
+def test_ones_own_is_stopped_by_its_profile(written: str, uid: int) -> None:
+    """Root stops everybody's; one of which nobody wrote down whose it is, anybody's."""
+    engine = an_engine()
+    started(engine, "a", uid=written)
+
+    assert stopped(engine, "job", uid=uid)[0].removed
+
+
+def test_one_label_alone_makes_no_workload() -> None:
+    """Anybody can set it; every one of ours says who looks after it."""
+    forged = {"Id": "9" * 64, "Names": ["/x"], "Labels": {"io.rocmrun.role": "workload"}, "State": "running"}  # fmt: skip
+
+    assert list_workloads(an_engine(others=[forged]), ended=True) == ()
 
 
 def test_the_time_to_stop_can_be_said() -> None:
