@@ -91,11 +91,11 @@ def is_hosts(name: str) -> bool:
 
 def route_outside() -> str:
     """Return "found" when the kernel has a way to other machines; no packet is sent."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-        try:
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
             client.connect(NOWHERE)
-        except OSError as error:
-            return errno_name(error)
+    except OSError as error:  # also of a kernel or a filter that has no such sockets
+        return errno_name(error)
     return "found"
 
 

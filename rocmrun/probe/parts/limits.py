@@ -63,7 +63,9 @@ def cpu_limit() -> float | None:
     if not quota.isdigit():  # "max", or -1 on cgroup v1
         return None
     period = period or cgroup_value("cpu", "cpu.max", "cpu.cfs_period_us") or "100000"
-    return round(int(quota) / int(period), 3)
+    return round(
+        int(quota) / int(period), 6
+    )  # exact: a limit rounded up would be more than planned
 
 
 def cpu_list(text: str) -> set[int]:

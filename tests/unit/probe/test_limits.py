@@ -7,7 +7,11 @@ import pytest
 from rocmrun.probe.parts.environment import judge_label
 from rocmrun.probe.parts.grants import CAP_NET_RAW, NO_PLAN, Grants
 from rocmrun.probe.parts.isolation_kernel import more_rights
-from rocmrun.probe.parts.isolation_sockets import check_engine_sockets, listening_sockets
+from rocmrun.probe.parts.isolation_sockets import (
+    check_engine_sockets,
+    is_an_engines_by_name,
+    listening_sockets,
+)
 from rocmrun.probe.parts.limits import check_limits, cpu_list
 from tests.unit.probe.examined import examined
 
@@ -53,6 +57,22 @@ def test_a_label_that_confines_nothing_degrades(
 
 def test_listening_engine_sockets_are_told_from_connected_ones() -> None:
     assert listening_sockets(UNIX_TABLE) == ["@/containerd-shim/1.sock", "/run/podman/podman.sock"]
+
+
+@pytest.mark.parametrize(
+    ("name", "engines"),
+    [
+        ("/run/docker.sock", True),
+        ("/run/containerd/s/5e0f", True),
+        ("@/containerd-shim/1.sock", True),
+        ("/mnt/docker.sock", True),
+        ("/srv/docker/app/redis.sock", False),
+        ("/run/app/redis.sock", False),
+    ],
+)
+def test_a_folder_called_after_an_engine_makes_no_socket_its(name: str, *, engines: bool) -> None:
+    """A job that mounts its own socket from such a folder must start."""
+    assert is_an_engines_by_name(name) is engines
 
 
 def test_a_process_with_more_rights_is_told() -> None:
