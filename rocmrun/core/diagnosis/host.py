@@ -16,7 +16,7 @@ _INSERT_FAILED = text(
     r"key was rejected by service|required key not available|could not insert '?amdgpu|amdgpu: (?:unknown symbol|disagrees about version)|lockdown[^\n]{0,60}(?:unsigned|module)|modprobe: (?:fatal|error)[^\n]{0,80}amdgpu|dkms[^\n]{0,80}(?:bad (?:exit|return) status|build (?:failed|error)|autoinstall failed)|error![^\n]{0,60}(?:amdgpu|dkms|bad return status)|module amdgpu[^\n]{0,40}(?:fail|reject)"
 )
 _MODULE_GONE = told(
-    r"^(?:host_)?(?:lsmod|modules?|dkms|driver|kernel_driver|amdgpu|secure_boot|host)\b[^\n]{0,80}(?:\bno\b|\bnot\b|none|removed|missing|absent|empty|fail|uninstall|\benabled)"
+    r"^(?:host_)?(?:lsmod|modules?|dkms\w*|driver|kernel_driver|amdgpu|secure_boot|host)\b[^\n]{0,80}(?:\bno\b|\bnot\b|none|removed|missing|absent|empty|fail|uninstall|\benabled)"
 )
 _MODULE_THERE = told(
     r"^(?:host_)?(?:lsmod|modules?|driver_loaded)\W{1,4}+(?!no\b|none|not|empty)[^\n]{0,60}(?:amdgpu|\bloaded)(?![^\n]{0,30}(?:not|no ))"

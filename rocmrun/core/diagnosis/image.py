@@ -1,7 +1,7 @@
 """The image: a torch of another vendor, replaced wheels, libraries, headers and tools that are not in it."""
 
 from rocmrun.core.diagnosis.finding import Rule, Sign
-from rocmrun.core.diagnosis.looks import any_of, anywhere, text, told
+from rocmrun.core.diagnosis.looks import all_of, any_of, anywhere, log, text, told
 from rocmrun.core.diagnosis.words import DENIED, NO_FILE
 
 _ROCM_LIBRARY = r"lib(?:miopen|roctx64|rocblas|hipblas(?:lt)?|amdhip64|hsa-runtime64|hsakmt|rocsparse|rocsolver|rccl|rocm[-_]smi64|rocm[-_]core|amd_comgr|hiprtc\S{0,20}|rocfft|hipfft\w?|hiprand|rocrand|roctracer64|hipsparse(?:lt)?|hipsolver|amd_smi|rocprofiler\S{0,20}|rocalution|migraphx\S{0,10}|c10_hip|torch_hip|drm_amdgpu|drm|numa|elf|hipfile|rocjpeg|rocdecode|omp5?)\b[^\s:]{0,30}\.so"
@@ -93,6 +93,7 @@ RULES = (
         kind="root-only-paths",
         needs=text(r"/root/"),
         signs=(
+            Sign(5, "a library is not found, and what belongs to it lies below /root", all_of(log(r"cannot open shared object"), told(r"/root/"))),
             Sign(6, "a library or module lies below /root, which others may not enter", text(rf"/root/[^\n]{{0,160}}(?:\.so\b|\.py\b|lib\w*/)[^\n]{{0,60}}(?:cannot open shared object|no such file|{DENIED}|not found)|(?:cannot open shared object|can't open file|{DENIED})[^\n]{{0,60}}/root/[^\n]{{0,160}}(?:\.so\b|\.py\b|lib\w*/)")),
             Sign(3, "something below /root may not be used", text(rf"/root/[^\n]{{0,160}}{DENIED}|{DENIED}[^\n]{{0,120}}/root/")),
             Sign(2, "the process is not root inside", text(r"non-?root|--user|uid=[1-9]|container_user: (?!root)")),

@@ -63,7 +63,7 @@ RULES = (
         kind="kfd-not-mapped",
         symptom="kfd absent",
         needs=any_of(opened("ENOENT", f"{KFD}|{RENDER}|/dev/dri"), text(r"/dev/kfd[^\n]{0,60}(?:no such file|not found|does not exist|missing|no such node)")),
-        unless=any_of(text(rf"{NO_NODE}[^\n]{{0,160}}/dev/(?:kfd|dri)"), text(r"config_hsa_amd|kernel driver in use|rock module is not loaded|unknown symbol|key was rejected"), text(WSL)),
+        unless=any_of(text(rf"{NO_NODE}[^\n]{{0,160}}/dev/(?:kfd|dri)"), text(r"config_hsa_amd|\bdkms|kernel driver in use|rock module is not loaded|unknown symbol|key was rejected"), text(WSL)),
         signs=(
             Sign(4, "/dev/kfd is not there inside", any_of(opened("ENOENT", KFD), text(r"/dev/kfd[^\n]{0,60}(?:no such file|not found|does not exist|missing|no such node)"))),
             Sign(2, "a render node is not there inside", opened("ENOENT", RENDER)),

@@ -1,5 +1,7 @@
 """Paths that hardening takes away: caches, HOME, temporary files, names of users, places to compile in."""
 
+import re
+
 from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import (
@@ -27,7 +29,24 @@ _JIT = rf"{_NOT_MADE}[^\n]{{0,60}}{_PACKAGES}[^\n]{{0,100}}(?:jit|aiter|build|cs
 _SQLITE = text(
     r"unable to open database file|disk i/o error|attempt to write a readonly database|readonly database|database (?:is )?locked|sqlite[^\n]{0,60}(?:error|fail)"
 )
+_CACHE_VARIABLE = re.compile(
+    r"CACHE|HF_HOME|MIOPEN_USER_DB|MPLCONFIGDIR|TORCH_EXTENSIONS_DIR|TORCH_HOME|NUMBA"
+)
 _MEMORY_DIRECTORY = variable("TMPDIR", r"/dev/shm")
+
+
+def _below_a_cache(seen: Evidence) -> bool:
+    """Whether what was refused lies in a directory that a variable names as a cache."""
+    places = [
+        value.strip().rstrip("/").lower()
+        for name, (value, _) in seen.env.items()
+        if _CACHE_VARIABLE.search(name) and value.strip().startswith("/")
+    ]
+    return any(
+        place and re.search(rf"['\" \[(]{re.escape(place)}/", match[0])
+        for place in places
+        for match, _ in seen.log.matches(rf"^[^\n]*{_REFUSED}[^\n]*$")
+    )
 
 
 def _odd_home(seen: Evidence) -> bool:
@@ -39,8 +58,9 @@ RULES = (
     Rule(
         kind="readonly-cache",
         symptom="cache",
-        needs=any_of(_CACHE_REFUSED, _SQLITE, text(r"no locator available|mplconfigdir|miopenstatusunknownerror|miopen[^\n]{0,40}(?:permission|read-only)|temporary cache directory|triton_cache_dir|cache_dir|write in your cache")),
+        needs=any_of(fact(_below_a_cache), _CACHE_REFUSED, _SQLITE, text(r"no locator available|mplconfigdir|miopenstatusunknownerror|miopen[^\n]{0,40}(?:permission|read-only)|temporary cache directory|triton_cache_dir|cache_dir|write in your cache")),
         signs=(
+            Sign(8, "it lies in a directory that a variable names as a cache", fact(_below_a_cache)),
             Sign(6, "a directory for compiled kernels or downloads cannot be written", _CACHE_REFUSED),
             Sign(4, "a library warns that its cache cannot be written, and may go on", text(r"problem when trying to write in your cache")),
             Sign(4, "a database file cannot be written", _SQLITE),

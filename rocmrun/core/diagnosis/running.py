@@ -24,10 +24,10 @@ RULES = (
     Rule(
         kind="oom-vram",
         symptom="memory",
-        needs=text(r"out ?of ?memory|below required gpu memory|free gpu memory|gpu memory|vram|failed to allocate|memory allocation|hsa_status_error_out_of_resources|available memory"),
+        needs=text(r"out ?of ?memory|below required gpu memory|free gpu memory|gpu memory|vram|failed to allocate|memory allocation|hsa_status_error_out_of_resources|available memory|unable to allocate"),
         unless=variable("TMPDIR", r"/dev/shm"),
         signs=(
-            Sign(6, "memory of the GPU is used up", text(r"hip out of memory|cuda out of memory|outofmemoryerror|hiperroroutofmemory|hiperrormemoryallocation|below (?:the )?required gpu memory|less than desired gpu memory|not enough (?:free )?(?:gpu |device )?(?:memory|vram)|no available memory for the cache blocks|insufficient (?:gpu memory|vram)|failed to allocate[^\n]{0,80}(?:rocm|vram|device|buffer|hip|gpu|kv)|tried to allocate [\d.]+ [mgk]i?b|cudamalloc failed|rocm_?malloc|hipmalloc[^\n]{0,40}(?:fail|out)|out of device memory|resourceexhausted|(?:gpu|vram|device)[^\n]{0,40}out of memory")),
+            Sign(6, "memory of the GPU is used up", text(r"(?:hip|cuda|rocm)\b[^\n]{0,20} out of memory|unable to allocate[^\n]{0,40}(?:rocm|vram|buffer)|outofmemoryerror|hiperroroutofmemory|hiperrormemoryallocation|below (?:the )?required gpu memory|less than desired gpu memory|not enough (?:free )?(?:gpu |device )?(?:memory|vram)|no available memory for the cache blocks|insufficient (?:gpu memory|vram)|failed to allocate[^\n]{0,80}(?:rocm|vram|device|buffer|hip|gpu|kv)|tried to allocate [\d.]+ [mgk]i?b|cudamalloc failed|rocm_?malloc|hipmalloc[^\n]{0,40}(?:fail|out)|out of device memory|resourceexhausted|(?:gpu|vram|device)[^\n]{0,40}out of memory")),
             Sign(1, "another process or a carve-out holds it", text(r"\bpid\b|process \d+ has|carve|bios_vram|pinned|gtt")),
             Sign(-6, "the kernel killed a process at a limit of main memory", text(r"oomkilled|memory cgroup|killed process|\b137\b")),
         ),

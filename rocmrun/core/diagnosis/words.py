@@ -19,7 +19,7 @@ FAULT = (
 )
 NO_NODE = r"(?:gathering device information|adding custom device|adding device|\bl?stat\b|creating device node|failed to (?:generate|add|apply|create|start|stat)|is not a device|error response|not a device node)"
 # Where compiled kernels and downloads are kept.
-CACHE = r"(?:\.?cache\b|caches?/|\.triton|triton/|miopen|inductor|\.config/|numba|matplotlib|mplconfig|huggingface|hf_home|hf_hub|comgr|torch_extensions|\.local/share|\.vllm|vllm_cache|xdg_cache|\.inductor|hub/models)"
+CACHE = r"(?:\.?cache\b|caches?/|\.triton|triton/|miopen|inductor|\.config/|numba|matplotlib|mplconfig|huggingface|hf_home|hf_hub|torch_extensions|\.local/share|\.vllm|vllm_cache|xdg_cache|\.inductor|hub/models)"
 HYPERVISED = r"docker desktop|desktop-linux|docker-desktop|linuxkit|rancher[ -]desktop|\bcolima\b|podman[ -]machine|orbstack|\blima-vm\b"
 WSL = r"\bwsl ?2?\b(?!-)|microsoft-standard|/dev/dxg|libdxcore|librocdxg|dxg_detection|\bwindows (?:10|11|server|host)|(?:host|os|platform|system)[\w.]*: windows|hip sdk for windows"
 ROOTLESS = (
