@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--replace",
     is_flag=True,
-    help="With --detach: take the place of the workload of that --name, or of this profile.",
+    help="With --detach: take the place of the workload of that --name; without it, of this profile's.",
 )
 @click.option("--name", metavar="NAME", help="Name of the container.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and start nothing.")

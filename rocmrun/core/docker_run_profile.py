@@ -19,6 +19,7 @@ from rocmrun.errors import ReferenceInvalid
 _CALLER = re.compile(r"\$(UID|\{UID\}|\(id -u\))(:\$(GID|\{GID\}|\(id -g\)))?")
 _ROOT = frozenset({"root", "0", "0:0", "root:root"})
 _EVERY = frozenset({"all", "none", "void", ""})
+_SHELLS = frozenset({"bash", "sh", "zsh"})
 _SHORTEST_WITH_ADDRESS = 3
 # Read together with others, not one by one.
 _TOGETHER = frozenset({"gpus", "mount", "network", "tmpfs", "volume"})
@@ -50,6 +51,10 @@ def profile_from_run(run: DockerRun, *, directory: str) -> ImportedRun:
     settings = _Settings(notes=notes)
     for option in run.options:
         settings.take(option)
+    if run.has("interactive") and run.has("tty") and _is_shell(run.command):
+        notes.change(
+            "-it is said at the launch: rocmrun launch -it; without it a shell ends at once"
+        )
     tables = MountTables(notes=notes, directory=directory)
     tables.take(mounts_of(run))
     select = select_of(run, settings.visible)
@@ -78,6 +83,11 @@ def profile_from_run(run: DockerRun, *, directory: str) -> ImportedRun:
         left_out=tuple(dict.fromkeys(notes.left_out)),
         changed=tuple(dict.fromkeys(notes.changed)),
     )
+
+
+def _is_shell(command: tuple[str, ...]) -> bool:
+    """Whether nothing but a shell may be meant: images start one where no command is given, or a server."""
+    return not command or (len(command) == 1 and command[0].rpartition("/")[2] in _SHELLS)
 
 
 def _image(run: DockerRun, notes: RunNotes) -> dict[str, str]:

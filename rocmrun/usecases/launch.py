@@ -231,7 +231,8 @@ def _replaced(run: Run) -> Workload | None:
         run.engine, name=run.request.name, profile=loaded.name, profile_file=loaded.path
     )
     if found is None:
-        run.voice.say("there is nothing to replace")
+        named = f': no workload is called "{run.request.name}"' if run.request.name else ""
+        run.voice.say(f"there is nothing to replace{named}")
     else:
         run.voice.say(f"replacing {found}: it goes on until its successor was proved")
     return found

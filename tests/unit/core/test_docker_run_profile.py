@@ -243,6 +243,22 @@ def test_a_moving_tag_is_said() -> None:
     assert not any("moves" in said for said in imported("", image="x/y:v1.2.3").changed)
 
 
+@pytest.mark.parametrize(
+    ("options", "command", "said"),
+    [
+        ("-it", "", True),
+        ("-i -t", "/bin/bash", True),
+        ("-it", "--model /m", False),
+        ("-it", "python3 train.py", False),
+        ("-d", "", False),
+    ],
+)
+def test_a_shell_needs_its_terminal_at_the_launch(options: str, command: str, said: bool) -> None:  # noqa: FBT001
+    found = imported(options, command=command)
+
+    assert any("rocmrun launch -it" in each for each in found.changed) == said
+
+
 def test_who_may_write_a_volume_is_said_before_a_launch_refuses_it() -> None:
     said = "volume ollama is mostly root's"
 

@@ -68,7 +68,7 @@ def test_without_an_old_one_it_is_a_launch(stage: Stage) -> None:
     assert replace(stage, engine, name="server") == 0
 
     assert [each.name for each in engine.kept] == ["server"]
-    assert "there is nothing to replace" in stage.heard.said
+    assert 'there is nothing to replace: no workload is called "server"' in stage.heard.said
 
 
 @pytest.mark.parametrize(
