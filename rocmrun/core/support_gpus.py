@@ -1,5 +1,6 @@
 """Whether AMD lists the GPUs of a job, and whether the image has code for them."""
 
+import re
 from collections.abc import Iterator
 
 from rocmrun.core.host import Gpu
@@ -120,6 +121,13 @@ def judge_code(job: Job, facts: LockedFacts, override: str | None) -> Iterator[F
                 verdict="unknown",
                 sentence=f"{gfx}: which targets the image was built for is not known",
             )
+        elif override and overridden(override) not in {None, gfx}:
+            yield Finding(
+                subject="code",
+                verdict="outside",
+                row=source,
+                sentence=f"{gfx} is taken for {overridden(override)}, whose code runs on it: HSA_OVERRIDE_GFX_VERSION={override}",
+            )
         elif gfx in targets or any(gfx in GENERIC.get(target, ()) for target in targets):
             yield Finding(
                 subject="code",
@@ -140,6 +148,12 @@ def judge_code(job: Job, facts: LockedFacts, override: str | None) -> Iterator[F
                 # A build argument is a wish; what a probe measured is what there is.
                 verdict: Verdict = "incompatible" if source == "probe" else "outside"
                 yield Finding(subject="code", verdict=verdict, sentence=built, row=source)
+
+
+def overridden(version: str) -> str | None:
+    """Return the target that HSA_OVERRIDE_GFX_VERSION names: "9.0.10" is gfx90a; None for what is no version."""
+    parts = re.fullmatch(r"([0-9]{1,2})\.([0-9]{1,3})\.([0-9]{1,3})", version)
+    return f"gfx{int(parts[1])}{int(parts[2]):x}{int(parts[3]):x}" if parts else None
 
 
 def _is_allowed(row: GpuRow, system: str | None) -> bool:

@@ -12,6 +12,7 @@ from rocmrun.core.plan import Plan
 from rocmrun.core.support import SupportReport, judge
 from rocmrun.core.support_finding import Finding
 from rocmrun.errors import Unsupported
+from rocmrun.system.caller import values_of
 from rocmrun.system.gpu_table import read_gpu_table
 from rocmrun.system.support_matrix import read_support_matrix
 
@@ -26,13 +27,16 @@ def support_of(
     if plan.probe.accelerator != "rocm" or not passed:
         return None
     baked = image.environment if image else {}
+    asked = [name for name in plan.env_from if name == OVERRIDE]
+    # A profile's empty value takes the image's away.
+    inside = {**baked, **dict(plan.env), **values_of(asked)}
     return judge(
         parse_matrix(read_support_matrix()),
         parse_gpu_table(read_gpu_table()),
         host,
         [gpu for gpu in host.gpus if gpu.index in passed],
         claims,
-        override=dict(plan.env).get(OVERRIDE) or baked.get(OVERRIDE),
+        override=inside.get(OVERRIDE) or None,
     )
 
 

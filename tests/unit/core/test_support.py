@@ -205,6 +205,9 @@ def test_a_module_version_names_a_driver_only_where_a_source_pairs_them() -> Non
         (("gfx90a",), "probe", None, "incompatible"),
         (("gfx90a",), "env:PYTORCH_ROCM_ARCH", None, "outside"),
         (("gfx90a",), "probe", "9.0.10", "outside"),
+        (("gfx90a", "gfx942"), "probe", "9.0.10", "outside"),
+        (("gfx942",), "probe", "9.4.2", "supported"),
+        (("gfx942",), "probe", "none", "supported"),
         ((), "", None, "unknown"),
     ],
 )
