@@ -1,7 +1,7 @@
 """System calls, capabilities and limits."""
 
 from rocmrun.core.diagnosis.finding import Rule, Sign
-from rocmrun.core.diagnosis.looks import all_of, any_of, anywhere, text, told
+from rocmrun.core.diagnosis.looks import all_of, any_of, anywhere, text, told, unquoted
 from rocmrun.core.diagnosis.words import AGAIN, NOT_PERMITTED
 
 _OLD_ENGINE = text(
@@ -28,7 +28,7 @@ RULES = (
             Sign(3, "EPERM: a filter, and no limit", text(rf"(?:pthread_create|thread|clone)[^\n]{{0,80}}{NOT_PERMITTED}")),
             Sign(2, "the engine is older than clone3 in its filter", _OLD_ENGINE),
             Sign(2, "the image has glibc 2.34 or newer, which calls clone3", _NEW_GLIBC),
-            Sign(1, "limits are far away, or a container without a filter works", anywhere(r"threads_max|threads_used|pids_max: (?:max|unlimited)|privileged\W{1,3}works|works[^\n]{0,20}privileged|seccomp=unconfined")),
+            Sign(1, "limits are far away, or a container without a filter works", unquoted(anywhere(r"threads_max|threads_used|pids_max: (?:max|unlimited)|privileged\W{1,3}works|works[^\n]{0,20}privileged|seccomp=unconfined"))),
             Sign(-5, "EAGAIN: a limit, and no filter", text(AGAIN)),
             Sign(-4, "a limit of processes is set", text(r"pids[._-]?(?:max|limit)\W{1,4}\d|pids\.events|--pids-limit")),
         ),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 # What is looked at of one line and of all: errors stand at the start (what began it) and at the end.
 LINE_HEAD, LINE_TAIL = 1200, 400
-MOST_LINES = 20_000
+MOST_LINES = 8_000
 MOST_CHARACTERS = 64 * 1024 * 1024
 
 _ESCAPES = re.compile(

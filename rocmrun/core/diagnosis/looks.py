@@ -119,3 +119,8 @@ def all_of(*looks: Look) -> Look:
 def absent(other: Look) -> Look:
     """Look for the absence of what *other* sees."""
     return lambda seen: () if other(seen) is None else None
+
+
+def unquoted(other: Look) -> Look:
+    """Look as *other* does, and quote nothing: what somebody did that nobody should repeat is not shown."""
+    return lambda seen: None if other(seen) is None else ()

@@ -19,6 +19,7 @@ from rocmrun.core.diagnosis.looks import (
     remedy,
     text,
     told,
+    unquoted,
     variable,
 )
 from rocmrun.core.diagnosis.words import DENIED, HYPERVISED, NO_GPU, ROOTLESS
@@ -153,7 +154,7 @@ RULES = (
             Sign(3, "with every right it works", _PRIVILEGED_WORKS),
             Sign(1, "an old rocminfo calls a plain permission problem OUT_OF_RESOURCES", _OLD_ROCMINFO),
             Sign(1, "SMI works, which opens no node", any_of(told(r"rocm_smi|smi_works"), log(r"^\d\s+[\d.]+c\s"))),
-            Sign(2, "somebody opened the nodes to all, or gave the group", any_of(anywhere(r"chmod[\w ]*(?:666|777|a\+rw)"), remedy(r"group[-_ ]?add|supplementalgroups|render gid|gid of"))),
+            Sign(2, "somebody opened the nodes to all, or gave the group", unquoted(any_of(anywhere(r"chmod[\w ]*(?:666|777|a\+rw)"), remedy(r"group[-_ ]?add|supplementalgroups|render gid|gid of")))),
             Sign(1, "rocminfo misses a group", text(r"not (?:a )?member of|check for video group membership")),
             Sign(-6, "ids are mapped: the engine is rootless or remaps users", any_of(_ROOTLESS, _NOBODY)),
             Sign(-4, "the engine is Podman, which is rootless as a rule", text(r"\bpodman\b|distrobox|toolbx|buildah")),
@@ -255,7 +256,7 @@ RULES = (
             Sign(7, "SELinux refused access to a device node", _NODE_AVC),
             Sign(3, "SELinux is enforcing", _SELINUX),
             Sign(2, "a node may not be opened, or no GPU is seen", any_of(_DENIED, _UNSEEN)),
-            Sign(2, "the boolean for devices is off, or a label was taken away", anywhere(r"container_use_devices|label[=:]disable|setenforce 0|dri_device_t|permissive")),
+            Sign(2, "the boolean for devices is off, or a label was taken away", unquoted(anywhere(r"container_use_devices|label[=:]disable|setenforce 0|dri_device_t|permissive"))),
             Sign(1, "the mode allows it", node(GPU_NODES, lambda mode, _owner, _group: mode is not None and mode & 0o006 == 0o006)),
             Sign(-3, "the process's groups lack the node's", fact(_group_lacking)),
         ),

@@ -96,3 +96,5 @@ def test_no_report_gets_advice_that_opens_the_host() -> None:
                 [told[key] for key in ("next", "remedy", "cannot_tell", "cause", "title")]
             )
             assert NEVER.findall(advice) == [], case.name
+            shown = json.dumps([quote["text"] for quote in told["evidence"]])
+            assert "chmod" not in shown, case.name

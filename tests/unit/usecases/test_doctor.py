@@ -1,0 +1,106 @@
+"""What a failed launch or probe adds to its error, and what a diagnosis is made of."""
+
+from pathlib import Path
+
+import pytest
+
+from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.errors import EngineFailed, EngineUnreachable, ProbeFailed, UsageError
+from rocmrun.usecases.doctor import (
+    add_cause,
+    cause_lines,
+    examine,
+    explain,
+    likely_cause,
+    read_report,
+)
+from rocmrun.usecases.engine_protocol import Engine
+from rocmrun.usecases.launch import raise_if_failed
+from tests.builders import probe_output
+from tests.hosts import FakeGpu, FakeNode, build_host
+
+CLOSED = ProbeReport(
+    status="fail",
+    reason="cannot open /dev/kfd",
+    checks=(
+        ProbeCheck(
+            group="environment",
+            name="open:/dev/kfd",
+            status="fail",
+            reason="cannot open /dev/kfd: EPERM, not permitted: the device cgroup does not allow this node",
+            evidence={"errno": "EPERM", "path": "/dev/kfd"},
+        ),
+    ),
+)
+
+
+def no_engine() -> Engine:
+    msg = "no engine answers"
+    raise EngineUnreachable(msg)
+
+
+def test_a_failed_probe_names_its_likely_cause() -> None:
+    """From errno and evidence of its checks, beside the checks themselves."""
+    with pytest.raises(ProbeFailed) as failed:
+        raise_if_failed(CLOSED)
+
+    assert "rocmrun explain cgroup-device-denied" in "\n".join(failed.value.details)
+
+
+def test_a_probe_whose_cause_is_not_known_adds_nothing() -> None:
+    """A guess would send people the wrong way."""
+    assert likely_cause(ProbeReport(status="fail", reason="results differ")) is None
+    assert cause_lines(None) == ()
+
+
+def test_an_engines_own_words_are_explained() -> None:
+    """The engine does not know what an AMD GPU needs."""
+    error = EngineFailed(
+        'error gathering device information while adding custom device "/dev/kfd": no such file or directory'
+    )
+    add_cause(error)
+
+    assert "rocmrun explain kfd-missing-on-host" in error.details[0]
+
+
+def test_an_engines_words_without_a_known_cause_stay_as_they_are() -> None:
+    """Not every failure is one of these."""
+    error = EngineFailed("i/o timeout")
+    add_cause(error)
+
+    assert error.details == ()
+
+
+def test_a_text_alone_needs_neither_host_nor_engine(tmp_path: Path) -> None:
+    """It may come from another machine."""
+    found = examine(
+        None, host_root=tmp_path / "nowhere", log="HIP error: invalid device function", report=None, connect=no_engine
+    )  # fmt: skip
+
+    assert found.checks == ()
+    assert [finding.kind.slug for finding in found.findings] == ["arch-not-in-image"]
+
+
+def test_what_blocks_here_comes_before_what_a_text_points_to(tmp_path: Path) -> None:
+    """A host that is not ready explains much else."""
+    root = build_host(tmp_path / "host", [FakeGpu()], kfd=FakeNode(mode=0o600))
+    found = examine(None, host_root=root, log=None, report=None, connect=no_engine)
+
+    assert found.blocked
+    assert found.findings[0].kind.slug == "host-udev-perms"
+
+
+def test_the_probes_own_lines_are_a_report(tmp_path: Path) -> None:
+    """As much as the record that rocmrun writes."""
+    path = tmp_path / "lines"
+    path.write_bytes(probe_output())
+
+    assert read_report(path).checks
+
+
+def test_a_kind_that_there_is_not_is_refused() -> None:
+    """With the list of those that there are."""
+    with pytest.raises(UsageError) as refused:
+        explain("xyzzy")
+
+    assert refused.value.hint == "rocmrun explain --list"
