@@ -22,7 +22,7 @@ _IPC = text(
 )
 _HANG = any_of(
     text(
-        r"\bhangs?\b|\bhung\b|no further output|\bstuck\b|freez|deadlock|watchdog|timed? ?out|takes the host down|never returns|blocks forever|no progress"
+        r"\bhangs?\b|\bhung\b|no further output|\bstuck\b|freezes?|frozen|deadlock|watchdog|timed? ?out|takes the host down|never returns|blocks forever|no progress"
     ),
     anywhere(r"hang"),
 )

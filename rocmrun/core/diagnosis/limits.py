@@ -52,7 +52,7 @@ RULES = (
     ),
     Rule(
         kind="memlock",
-        needs=text(r"ibv_\w+|mlock|memlock|locked[- ]memory|rdma|hostregister|verbs|infiniband|ucx[^\n]{0,40}regist"),
+        needs=text(r"ibv_\w+|mlock|memlock|locked[- ]memory|rdma|hostregister|verbs|infiniband|ucx[^\n]{0,40}(?:register|registration)"),
         signs=(
             Sign(5, "memory cannot be registered or locked", text(r"(?:ibv_(?:reg_mr\w*|create_\w+|reg_dmabuf_mr)|mlock(?:all)?|hostregister|reg_?mr|uct_\w+|memory registration|register[^\n]{0,20}memory)[^\n]{0,120}(?:cannot allocate memory|\benomem\b|errno 12\b|not enough|insufficient)|cannot lock memory|failed to (?:lock|mlock|pin)")),
             Sign(3, "the limit of locked memory is named", text(r"rlimit_memlock|memlock|ulimit[_ -]*l\b|max locked memory|locked[- ]memory limit")),

@@ -6,7 +6,7 @@ from rocmrun.core.diagnosis.looks import any_of, anywhere, fact, flag, opened, t
 from rocmrun.core.diagnosis.words import NO_GPU
 
 _HARDWARE = text(
-    r"uncorrectable|\bras\b[^\n]{0,60}(?:error|fatal|poison|ue\b|count|bad page|threshold)|ecc[^\n]{0,30}(?:error|uncorrect|double)|double[- ]bit|cper_severity|\bcper\b|aca entry|aca bank|\[hardware error\]|poison (?:is )?(?:consumed|consumption|detected|creation)|erre\w*event_\w+|athub_interrupt|bad pages?|mca_\w+|gpu_health\W{1,3}0"
+    r"uncorrectable|\bras\b[^\n]{0,60}(?:error|fatal|poison|ue\b|count|bad page|threshold)|ecc[^\n]{0,30}(?:error|uncorrectable|double)|double[- ]bit|cper_severity|\bcper\b|aca entry|aca bank|\[hardware error\]|poison (?:is )?(?:consumed|consumption|detected|creation)|erre\w*event_\w+|athub_interrupt|bad pages?|mca_\w+|gpu_health\W{1,3}0"
 )
 _RESET = text(
     r"gpu reset|ring [\w.]{1,40} timeout|fence wait (?:loop )?time ?(?:d )?out|qcm fence|unrecoverable state|unsuccessful queues? preemption|gpu hang|hw exception|mode[12] reset|device lost|hiperrorlaunchtimeout|evict[^\n]{0,30}queue[^\n]{0,20}fail|queue preemption|(?:hws|mes|cp) (?:hang|failed|hung)|failed to (?:reset|wait)|mes failed to (?:response|respond)|soft reset|wedged|vram is lost"

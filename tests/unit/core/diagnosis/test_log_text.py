@@ -25,7 +25,7 @@ CAUSE = "Unable to open /dev/kfd read-write: Operation not permitted"
         f"(EngineCore pid=123) ERROR 11-02 10:11:12 [core.py:55] {CAUSE}",
         f"E       OSError: {CAUSE}",
         f"Nov 02 10:11:12 box dockerd[12]: {CAUSE}\r",
-        "Unable to open /dev/kfd: Die Operation ist nicht erlaubt",
+        "Unable to open /dev/kfd: Vorgang nicht zulässig",
         "impossible d'ouvrir /dev/kfd : Opération non permise",
         "/dev/kfd: 許可されていない操作です",
     ],
