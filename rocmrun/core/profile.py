@@ -24,6 +24,7 @@ from rocmrun.core.profile_fields import (
     SecretName,
     SecretSource,
     SelectorText,
+    SourceText,
     Text,
     User,
     Words,
@@ -195,7 +196,7 @@ class Mount(Table):
     type: Literal["bind", "volume"] = Field(
         "bind", description="A path of the host, or a volume of the engine."
     )
-    source: Text = Field(
+    source: SourceText = Field(
         min_length=1,
         description="Host path (it must exist; ~ and paths relative to the profile's file are allowed), or volume name.",
     )
@@ -221,9 +222,7 @@ class Secret(Table):
     source: SecretSource = Field(
         description="Where the value is when the container starts: env:NAME of the caller, or file:PATH (~ and paths relative to the profile's file are allowed)."
     )
-    target: AbsolutePath | None = Field(
-        None, description="Path inside. Absent: /run/secrets/NAME."
-    )
+    target: AbsolutePath | None = Field(None, description="Path inside. Absent: /run/secrets/NAME.")
 
     @property
     def path(self) -> str:

@@ -1,5 +1,6 @@
 """The types of a profile's plain keys: what text, numbers and words may stand there."""
 
+import json
 import re
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from rocmrun.core.selection import FORMS, is_selector
 from rocmrun.errors import ReferenceInvalid
 
 _DOTS = r"(?:.*/)?\.{1,2}(?:/|$)"
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SELECTORS = tuple(form.partition(" ")[0] for form in FORMS)
 
 
@@ -51,6 +53,14 @@ def _checked(pattern: str, wanted: str) -> AfterValidator:
         return value
 
     return AfterValidator(check)
+
+
+def _visible(value: str) -> str:
+    """Whoever reads a plan does not see control characters, and takes one path for another."""
+    if _CONTROLS.search(value):
+        msg = f"{json.dumps(value)} has a control character"
+        raise ValueError(msg)
+    return value
 
 
 def _pattern(value: str) -> str:
@@ -117,8 +127,10 @@ def _image_text(value: str) -> str:
     return value
 
 
+_VISIBLE = AfterValidator(_visible)
 # No value of a container may hold NUL: the engine would cut or refuse it, long after the profile was read.
 Text = Annotated[str, _checked(r"[^\0]*", "text without NUL characters")]
+SourceText = Annotated[str, _VISIBLE]
 Words = Annotated[str, _checked(r"(?s).*\S.*", "an explanation; say it in words")]
 Count = Annotated[int, Field(strict=True, ge=1), BeforeValidator(_integer)]
 Seconds = Annotated[int, Field(strict=True, ge=0), BeforeValidator(_integer)]
@@ -154,14 +166,17 @@ ModuleName = Annotated[
         "the name of a Python module, as in flash_attn or mypackage.kernels",
     ),
 ]
-EnvironmentName = Annotated[str, _checked(r"[^=\s\0]+", "a variable name")]
+EnvironmentName = Annotated[str, _checked(r"[^=\s\0]+", "a variable name"), _VISIBLE]
 AbsolutePath = Annotated[
     str,
     _checked(rf"/+(?!{_DOTS})[^\0/][^\0]*", 'an absolute path below "/" without "." and ".."'),
+    _VISIBLE,
     AfterValidator(_one_spelling),
 ]
 DevicePath = Annotated[
-    str, _checked(rf"/dev/(?!{_DOTS})[^\0]+", 'a path below /dev without "." and ".."')
+    str,
+    _checked(rf"/dev/(?!{_DOTS})[^\0]+", 'a path below /dev without "." and ".."'),
+    _VISIBLE,
 ]
 User = Annotated[
     str,
@@ -193,6 +208,7 @@ SecretName = Annotated[
 ]
 SecretSource = Annotated[
     str,
+    _VISIBLE,
     _checked(r"env:[^=\s\0]+|file:[^\0]+", '"env:NAME" or "file:PATH"'),
     WithJsonSchema(
         {

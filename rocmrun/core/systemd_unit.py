@@ -1,11 +1,11 @@
 """A systemd unit that runs `rocmrun launch` in the foreground, so that plan, probe and guard run at every start."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rocmrun.core.profile import Profile
 from rocmrun.core.text import printable
+from rocmrun.core.workloads import check_container_name
 from rocmrun.errors import UsageError
 
 # Beside the probe: reading, planning, a pull of an image that is not here.
@@ -24,9 +24,6 @@ _HARDENING = (
 )
 # chown of a cache, reading what others own, and what tells that the engine may raise limits.
 _CAPABILITIES = "CAP_CHOWN CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH CAP_FOWNER CAP_SYS_RESOURCE"
-
-# What engines take as a container's name; it names the unit's file too.
-_CONTAINER_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +73,7 @@ def unit_text(request: UnitRequest) -> str:
 
 
 def _check(request: UnitRequest) -> None:
-    if not _CONTAINER_NAME.fullmatch(request.container):
-        msg = f'--name "{printable(request.container, 80)}" is no name for a container'
-        raise UsageError(
-            msg, hint='letters, digits, ".", "_" and "-", the first a letter or a digit'
-        )
+    check_container_name(request.container)
     # A path stands in a unit as it is: there are no quotes for it.
     if not request.directory.isprintable() or request.directory.endswith("\\"):
         msg = (

@@ -16,7 +16,7 @@ from rocmrun.usecases.launch import announce, make_cache, run_workload
 from rocmrun.usecases.prepare import Ask, Prepared, load, prepare
 from rocmrun.usecases.run import LaunchRequest, Run
 from rocmrun.usecases.run_report import now
-from rocmrun.usecases.secrets import check_secrets
+from rocmrun.usecases.secrets import check_owner, check_secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +100,7 @@ def _download(
     prepared = prepare(
         request.ask, engine, fetch=True, on_pull=voice.on_pull, loaded=loaded, prove=False
     )
+    check_owner(prepared.plan, prepared.engine)
     # Whoever looks for the profile's server must not find a download.
     labels = {**dict(prepared.plan.labels), "io.rocmrun.profile": f"{loaded.name} (fetch)"}
     prepared = replace(

@@ -42,6 +42,12 @@ def mistakes(text: str) -> list[str]:
         ("[container.env]\nA = 8", 'container.env.A: expected a string, got an integer; write "8"'),
         ('[container.env]\n"A B" = "x"', 'container.env."A B": "A B" is not a variable name'),
         ('[container.env]\nA = "\\u0000"', 'container.env.A: "\0" is not text without NUL characters'),
+        ('[container.env]\n"A\\u001b" = "x"', 'container.env."A\\u001b": "A\\u001b" has a control character'),
+        (
+            '[[mounts]]\nsource = "/srv/\\u001b[31mdata"\ntarget = "/m"',
+            'mounts[0].source: "/srv/\\u001b[31mdata" has a control character',
+        ),
+        ('[container.tmpfs]\n"/a\\n" = "1g"', 'container.tmpfs."/a\\n": "/a\\n" has a control character'),
         ('[mounts]\nsource = "/a"', "mounts: expected a list of tables; write [[mounts]]"),
         ('image = "x"', "image: expected a table, got a string"),
         ("[image.verify]\nkex = 1", 'image.verify.kex: unknown key; did you mean "key"?'),
