@@ -14,7 +14,8 @@ from rocmrun.core.diagnosis.from_report import report_text
 from rocmrun.core.diagnosis.kinds import parse_kinds
 from rocmrun.core.diagnosis.log_text import MOST_CHARACTERS
 from rocmrun.core.diagnosis.reading import read_text
-from rocmrun.core.doctor import SURE, Check, Diagnosis, Seen, host_checks
+from rocmrun.core.doctor import SURE, Check, Diagnosis, Seen
+from rocmrun.core.doctor_checks import host_checks
 from rocmrun.core.host import EngineFacts
 from rocmrun.core.image_report import environment_lints, image_report
 from rocmrun.core.report import ProbeReport

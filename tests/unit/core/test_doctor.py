@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rocmrun.core.doctor import CHECKS, Check, Seen, host_checks
+from rocmrun.core.doctor import CHECKS, Check, Seen
+from rocmrun.core.doctor_checks import host_checks
 from rocmrun.core.host import EngineFacts, HostFacts, PciGpu
 from rocmrun.core.image_report import Declared, ImageReport
 from rocmrun.core.report import ProbeCheck, ProbeReport
