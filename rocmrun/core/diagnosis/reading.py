@@ -117,6 +117,11 @@ def _told(lines: tuple[Line, ...]) -> tuple[tuple[Value, ...], tuple[Line, ...]]
     values: list[Value] = []
     rest: list[Line] = []
     for line in lines:
+        whole = _parsed(line.text) if line.text.startswith("{") else None
+        if isinstance(whole, dict):
+            for key, value in list(whole.items())[:200]:
+                values.extend(_flattened(str(key), value, line))
+            continue
         match = _KEY_VALUE.match(line.text)
         if match is None or not _is_fact(match[1], match[2]):
             rest.append(line)

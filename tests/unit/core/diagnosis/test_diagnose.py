@@ -102,3 +102,11 @@ def test_what_helped_somebody_is_no_setting_of_the_failure() -> None:
 def test_reading_a_healthy_node_with_cat_is_no_fault() -> None:
     """A read of /dev/kfd answers EINVAL on every machine."""
     assert names(found_in("cat: /dev/kfd: Invalid argument")) == []
+
+
+def test_facts_may_come_as_one_json_object() -> None:
+    """A line that is an object, and no wrapper of a log, is facts."""
+    facts = '{"nodes": {"/dev/kfd": "root:992 0660"}, "groups": ["1000", "44"]}'
+    found = first(f"{DENIED}\n{facts}")
+
+    assert (found.kind.slug, found.confidence) == ("render-gid-mismatch", "high")

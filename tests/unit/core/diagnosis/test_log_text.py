@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rocmrun.core.diagnosis.log_text import MOST_LINES, lines_of
+from rocmrun.core.diagnosis.log_text import MOST_CHARACTERS, MOST_LINES, lines_of
 from tests.unit.core.diagnosis.catalogue import found_in, names
 
 CAUSE = "Unable to open /dev/kfd read-write: Operation not permitted"
@@ -81,3 +81,14 @@ def test_any_text_can_be_read(text: str) -> None:
     """Nothing in a text breaks the reading of it."""
     for finding in found_in(text):
         assert finding.points >= 2
+
+
+def test_a_text_beyond_the_bound_keeps_its_ends_and_line_numbers() -> None:
+    """The cause may be at the very end."""
+    line = "x" * 999
+    text = "\n".join([line] * (MOST_CHARACTERS // 1000 + 5000) + [CAUSE])
+
+    kept = lines_of(text)
+
+    assert [found.text for found in kept[-1:]] == [CAUSE]
+    assert kept[-1].number == MOST_CHARACTERS // 1000 + 5001
