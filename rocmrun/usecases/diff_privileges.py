@@ -188,9 +188,11 @@ class _Diff:
         runs = expected_runs(varying, settings)
         seconds = PROBE_SECONDS if self.request.oracle is None else COMMAND_SECONDS
         minutes = runs * seconds / settings.jobs / 60
+        vary = "1 privilege varies" if varying == 1 else f"{varying} privileges vary"
+        needed = min(SEVERAL_NEEDED, varying)
         self.voice.say(
-            f"{varying} privileges vary; {4 + 2 * settings.deep} runs when none is needed, about {runs} when "
-            f"{min(SEVERAL_NEEDED, varying)} are: about {max(1, math.ceil(minutes))} min if a run takes {seconds} s"
+            f"{vary}; {4 + 2 * settings.deep} runs when none is needed, about {runs} when "
+            f"{needed} {'is' if needed == 1 else 'are'}: about {max(1, math.ceil(minutes))} min if a run takes {seconds} s"
         )
         for item, why in self.sides.untested.items():
             self.voice.warn(f"{item} is untested: {why}")

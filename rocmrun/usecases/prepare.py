@@ -52,7 +52,7 @@ from rocmrun.usecases.signatures import (
     signature_of,
     verify_signature,
 )
-from rocmrun.usecases.support import refuse_unsupported, support_of
+from rocmrun.usecases.support import refuse_unsupported, support_notes, support_of
 
 # What a path here says of a path of the same name on another machine: nothing.
 UNKNOWABLE = frozenset({"missing", "denied", "loop"})
@@ -235,7 +235,7 @@ def prepare(
     if fetch:
         access.refuse()
         refuse_unsupported(support, loaded)
-    later = () if fetch else signature_notes(loaded)
+    later = () if fetch else (*signature_notes(loaded), *support_notes(support, loaded))
     return Prepared(
         loaded=loaded,
         plan=plan.with_changes(notes=(*plan.notes, *notes, *later)),

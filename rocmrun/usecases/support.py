@@ -46,8 +46,7 @@ def refuse_unsupported(report: SupportReport | None, loaded: LoadedProfile) -> N
     Raises:
         Unsupported: with every finding that blocks.
     """
-    support = loaded.profile.support
-    blocked = report.decided(support.policy, unknown=support.unknown)["block"] if report else []
+    blocked = _blocked(report, loaded)
     if blocked:
         msg = f"AMD's support matrix stands against profile {loaded.name} on this host"
         raise Unsupported(
@@ -55,6 +54,22 @@ def refuse_unsupported(report: SupportReport | None, loaded: LoadedProfile) -> N
             details=tuple(f"{finding.subject}: {told(finding)}" for finding in blocked),
             hint='choose another image or driver; or accept it with [support] policy = "ignore" in the profile',
         )
+
+
+def support_notes(report: SupportReport | None, loaded: LoadedProfile) -> tuple[str, ...]:
+    """Return a plan's note that its launch would be refused."""
+    blocked = _blocked(report, loaded)
+    if not blocked:
+        return ()
+    subjects = ", ".join(f"{finding.subject} {finding.verdict}" for finding in blocked)
+    support = loaded.profile.support
+    policy = f'[support] policy = "{support.policy}", unknown = "{support.unknown}"'
+    return (f"a launch is refused, by {policy}: {subjects}",)
+
+
+def _blocked(report: SupportReport | None, loaded: LoadedProfile) -> list[Finding]:
+    support = loaded.profile.support
+    return report.decided(support.policy, unknown=support.unknown)["block"] if report else []
 
 
 def support_warnings(report: SupportReport | None, loaded: LoadedProfile) -> Sequence[str]:

@@ -8,9 +8,11 @@ import pytest
 from rocmrun.core.lock import Lock, LockedFacts, PinnedImage
 from rocmrun.errors import Unsupported
 from rocmrun.usecases.matrix import read_matrix
+from rocmrun.usecases.prepare import prepare
 from tests.builders import DIGEST
 from tests.hosts import MI210_X8
 from tests.unit.usecases.stage import GPU_JOB, REF, Stage, an_engine
+from tests.unit.usecases.test_planning import no_pull
 
 # The trees that the tests build are Ubuntu's; 31.40 is the first driver that leaves ROCm 6.4 out.
 NEW_DRIVER = "6.19.14"
@@ -64,6 +66,27 @@ def test_unknown_stops_nothing_unless_the_profile_says_so(stage: Stage) -> None:
         stage.launch(an_engine(), probe=False)
 
     assert any("the matrix has no ROCm 99.0" in line for line in caught.value.details)
+
+
+@pytest.mark.parametrize(
+    ("policy", "notes"),
+    [
+        (
+            'policy = "require"\nunknown = "block"',
+            ['a launch is refused, by [support] policy = "require", unknown = "block": kernel unknown, driver unknown, code unknown'],
+        ),
+        ('policy = "require"', []),
+        ('policy = "ignore"\nunknown = "block"', []),
+    ],
+)  # fmt: skip
+def test_a_plan_says_that_its_launch_would_be_refused(
+    stage: Stage, policy: str, notes: list[str]
+) -> None:
+    ask = stage_with(stage, policy, "7.2.4", driver="6.16.6").ask()
+
+    plan = prepare(ask, None, fetch=False, on_pull=no_pull).plan
+
+    assert [note for note in plan.notes if "a launch is refused" in note] == notes
 
 
 def test_data_grow_old(tmp_path: Path) -> None:
