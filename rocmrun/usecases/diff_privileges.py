@@ -1,10 +1,12 @@
 """diff-privileges: find by experiment which privileges a job needs, as the list of steps that it is."""
 
+import hashlib
 import math
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from rocmrun.core.exposure import score_plan
 from rocmrun.core.loaded_profile import LoadedProfile, refuse_overrides
@@ -24,6 +26,7 @@ from rocmrun.core.voice import Voice
 from rocmrun.errors import Interrupted, OracleFails, PlanRefused, Unavailable, UsageError
 from rocmrun.system import gpu_locks, signals
 from rocmrun.system.caller import read_caller
+from rocmrun.system.probe_source import read_probe_source
 from rocmrun.system.sysfs import read_host
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.gpu_guard import gpus_reserved
@@ -151,10 +154,17 @@ class _Diff:
         self._asked = PrivilegeTrials(
             sides=sides,
             trials=trials,
-            memory=TrialMemory.of(key, resume=request.resume),
+            memory=TrialMemory.of(key, where=self._where(), resume=request.resume),
             budget=request.budget,
             say=self.voice.say,
         )
+
+    def _where(self) -> list[Any]:
+        """Return what answers depend on beside the containers themselves."""
+        host = HostSummary.of(self.sides.prepared.host, self.sides.plan(()))
+        engine = EngineSummary.of(self.engine.facts())
+        probe = hashlib.sha256(read_probe_source()).hexdigest() if not self.request.oracle else ""
+        return [host.model_dump(mode="json"), engine.model_dump(mode="json"), probe]
 
     def run(self) -> Found:
         """Estimate, look for blindness, take out what cannot start, search, and write down what was found."""

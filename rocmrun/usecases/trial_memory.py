@@ -1,11 +1,14 @@
 """Answers of earlier trials: kept after each batch, so that an interrupted search goes on where it was."""
 
 import contextlib
+import hashlib
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rocmrun.core.oracle import TrialResult
+from rocmrun.core.plan import canonical_json
 from rocmrun.errors import HostNotReady, RocmrunError
 from rocmrun.system.caller import state_directory
 from rocmrun.system.files import make_directory, read_text, write_atomic
@@ -27,9 +30,14 @@ class TrialMemory:
         self._earlier = {key: len(found) for key, found in self._results.items()}
 
     @classmethod
-    def of(cls, key: str, *, resume: bool) -> "TrialMemory":
-        """Return the memory of the search that *key* names, in this user's state directory."""
-        return cls(state_directory() / "diff-privileges" / f"{key[:32]}.json", resume=resume)
+    def of(cls, key: str, *, where: Any, resume: bool) -> "TrialMemory":
+        """Return the memory of the search that *key* names, in this user's state directory.
+
+        *where* is everything else that an answer depends on, as JSON values: after an update of the driver or the
+        engine an old one would stand in a certificate of the new.
+        """
+        name = hashlib.sha256(canonical_json([key, where]).encode()).hexdigest()[:32]
+        return cls(state_directory() / "diff-privileges" / f"{name}.json", resume=resume)
 
     @property
     def remembered(self) -> int:

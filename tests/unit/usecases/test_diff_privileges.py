@@ -32,7 +32,7 @@ from rocmrun.usecases.diff_privileges import (
 from rocmrun.usecases.prepare import load as load_ask
 from rocmrun.usecases.privilege_statics import stale, static_difference
 from rocmrun.usecases.privilege_trials import Budget
-from tests.builders import IMAGE, IMAGE_ID
+from tests.builders import ENGINE, IMAGE, IMAGE_ID
 from tests.fakes import FakeEngine, Script
 from tests.hosts import FakeGpu
 from tests.unit.usecases.stage import CPU_JOB, GPU_JOB, PULLED, REF, Stage
@@ -287,6 +287,20 @@ def test_a_search_goes_on_where_it_stopped(stage: Stage) -> None:
     assert sum(run.reused for run in whole.certificate.runs) == 6
     afresh = diff(stage, Job(writable))
     assert sum(run.reused for run in afresh.certificate.runs) == 0
+
+
+def test_no_answer_of_another_engine_is_remembered(stage: Stage) -> None:
+    """It would stand in a certificate that names the engine of now."""
+    stage.profile(CPU_JOB + WIDE)
+    diff(stage, Job(writable))
+
+    newer = replace(ENGINE, version="99.9")
+    found = diff(stage, Job(writable, facts=newer), resume=True)
+
+    assert found.certificate.engine.version == "99.9"
+    assert sum(run.reused for run in found.certificate.runs) == 0
+    again = diff(stage, Job(writable, facts=newer), resume=True)
+    assert sum(run.reused for run in again.certificate.runs) > 0
 
 
 def test_a_budget_that_ends_before_a_pass_is_refused(stage: Stage) -> None:
