@@ -32,7 +32,7 @@ def jobs(directory: Path) -> dict[str, Plan]:
         "baseline": plan(CPU),
         "mounts and limits": plan({**CPU, "mounts": mounts, "container": container}),
         "privileges": plan({**CPU, **privileges(*GRANTS)}, seccomp_files={"/s.json": SECCOMP}),
-        "host": plan({**CPU, "container": {"network": "host"},
+        "host": plan({**CPU, "container": {"network": "host", "env": {"HF_HUB_OFFLINE": "1"}},
                       **privileges("network:host", "ipc:host", "pid:host")}),
     }  # fmt: skip
 
