@@ -1,4 +1,4 @@
-"""When an earlier probe still counts: the same plan, image, kernel, driver and GPUs, and not too long ago."""
+"""When an earlier probe still counts: the same probe, plan, image, kernel, driver and GPUs, and not too long ago."""
 
 import hashlib
 from dataclasses import asdict
@@ -38,8 +38,8 @@ class ProofRecord(BaseModel):
     report: ProbeReport
 
 
-def proof_key(plan: Plan, host: HostFacts, level: str) -> str:
-    """Return a digest over everything that a probe's result depends on."""
+def proof_key(plan: Plan, host: HostFacts, level: str, source: bytes = b"") -> str:
+    """Return a digest over everything that a probe's result depends on; *source* is the probe's own text."""
     rights = {name: value for name, value in asdict(plan).items() if name not in _UNPROVEN}
     gpus = [
         (gpu.pci_address, gpu.unique_id, gpu.partition, gpu.vbios, gpu.firmware)
@@ -60,6 +60,7 @@ def proof_key(plan: Plan, host: HostFacts, level: str) -> str:
         "kernel": host.kernel,
         "driver": (host.driver_version, host.driver_source),
         "gpus": gpus,
+        "source": hashlib.sha256(source).hexdigest(),
     }
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 

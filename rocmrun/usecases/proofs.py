@@ -14,11 +14,12 @@ from rocmrun.core.report import ProbeReport
 from rocmrun.errors import HostNotReady, RocmrunError
 from rocmrun.system.caller import boot_id, state_directory
 from rocmrun.system.files import make_directory, read_text, write_atomic
+from rocmrun.system.probe_source import read_probe_source
 
 
 def earlier_proof(plan: Plan, host: HostFacts, level: str) -> tuple[ProbeReport, str] | None:
     """Return an earlier report that still counts, and why; None when the probe must run."""
-    key = proof_key(plan, host, level)
+    key = proof_key(plan, host, level, read_probe_source())
     record = _record(_path(key))
     if record is None:
         return None
@@ -32,7 +33,7 @@ def keep_proof(plan: Plan, host: HostFacts, level: str, report: ProbeReport) -> 
     """Keep a report that passed. Failing to is no failure: the next launch probes again."""
     if not report.usable:
         return
-    key = proof_key(plan, host, level)
+    key = proof_key(plan, host, level, read_probe_source())
     probed = plan.probe.image or plan.image
     record = ProofRecord(
         key=key,

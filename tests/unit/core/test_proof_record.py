@@ -136,3 +136,10 @@ def test_a_record_survives_the_way_to_disk() -> None:
     record = ProofRecord(key=KEY, boot_id="b", at_seconds=1.5, report=PASSED)
 
     assert ProofRecord.model_validate_json(record.model_dump_json()) == record
+
+
+def test_another_probe_proves_again() -> None:
+    """One that learned to look for more must look."""
+    job, machine = plan(), host()
+
+    assert proof_key(job, machine, "quick", b"1") != proof_key(job, machine, "quick", b"2")
