@@ -107,7 +107,8 @@ def fetch_profile(
         "command": (*(profile.fetch.command or program), *download.arguments(directory)),
         "groups": tuple(g for g in container.groups if g == f"path:{mount.target}" or ":" not in g),
         "env": {k: v for k, v in container.env.items() if k not in optional} | _ONLINE,
-        "env_from": tuple(dict.fromkeys((*container.env_from, *optional))),
+        # What the server holds is nothing that a program with a network should see.
+        "env_from": tuple(optional),
     }
     changes |= {key: None for key in ("health", "workdir") if hasattr(container, key)}
     return profile.model_copy(
@@ -118,6 +119,7 @@ def fetch_profile(
             "container": container.model_copy(update=changes),
             "cache": profile.cache.model_copy(update={"mode": "persistent"}),
             "mounts": (mount.model_copy(update={"mode": "rw"}),),
+            "secrets": (),
             "devices": (),
             "privileges": tuple(p for p in profile.privileges if p.grant == "user:root"),
             "debug": Debug(),

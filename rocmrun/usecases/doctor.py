@@ -25,7 +25,7 @@ from rocmrun.system.findings import read_findings
 from rocmrun.system.log_files import read_bounded
 from rocmrun.system.sysfs import read_host
 from rocmrun.usecases.engine_protocol import Engine
-from rocmrun.usecases.prepare import Ask, Prepared, prepare
+from rocmrun.usecases.prepare import Ask, Prepared, load, prepare
 
 
 def known_kinds() -> Mapping[str, Kind]:
@@ -125,8 +125,14 @@ def _seen(
     except (HostNotReady, PlanRefused) as error:
         # What the plan cannot be made from is what the doctor is asked about.
         refusal = (error.slug, error.message, error.hint or "")
-        host = read_host(host_root)
-        return Seen(host=host, engine=facts, engine_problem=problem, refusal=refusal, report=report)
+        return Seen(
+            host=read_host(host_root),
+            wants_gpus=load(ask).profile.accelerator == "rocm",
+            engine=facts,
+            engine_problem=problem,
+            refusal=refusal,
+            report=report,
+        )
     return _of_plan(prepared, facts, problem, report)
 
 

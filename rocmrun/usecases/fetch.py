@@ -16,7 +16,7 @@ from rocmrun.usecases.launch import announce, make_cache, run_workload
 from rocmrun.usecases.prepare import Ask, Prepared, load, prepare
 from rocmrun.usecases.run import LaunchRequest, Run
 from rocmrun.usecases.run_report import now
-from rocmrun.usecases.secrets import check_owner, check_secrets
+from rocmrun.usecases.secrets import check_owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,6 @@ def fetch(
     """
     with signals.as_exceptions():
         downloads = fetch_profiles(request, environment)
-        for loaded in downloads:
-            check_secrets(loaded.profile, environment)
         engine = connect()
         for repo, loaded in zip(request.repos, downloads, strict=True):
             _download(request, repo, loaded, engine, voice)

@@ -1,5 +1,6 @@
 """A probe's report as text that rules can read: what failed, with what was seen."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -8,6 +9,10 @@ from rocmrun.core.report import ProbeReport
 # A check that was slow or lacked something still says what it saw.
 _TELLING = frozenset({"fail", "degraded"})
 _MOST_VALUES = 40
+# The probe's own lines for people repeat the checks, those that passed too.
+_PROGRESS = re.compile(
+    r"probe: (?:\[[^\]]+\] \S+ (?:pass|degraded|fail|skipped)|(?:pass|degraded|fail): \{)"
+)
 
 
 def report_text(report: ProbeReport) -> str:
@@ -20,9 +25,11 @@ def _lines(report: ProbeReport) -> Iterator[str]:
         yield f"probe {report.status}, {report.reason}"
     for check in report.checks:
         if check.status in _TELLING:
-            yield f"{check.label}, {check.reason}"
+            # "device cpu" is where a proof without GPUs runs, and no complaint.
+            label = check.label if check.device != "cpu" else f"{check.group}: {check.name}"
+            yield f"{label}, {check.reason}"
             yield from _values(check.evidence)
-    yield from report.stderr_tail
+    yield from (line for line in report.stderr_tail if not _PROGRESS.match(line))
     yield from report.noise
 
 

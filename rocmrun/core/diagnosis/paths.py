@@ -32,6 +32,10 @@ _SQLITE = text(
 _CACHE_VARIABLE = re.compile(
     r"CACHE|HF_HOME|MIOPEN_USER_DB|MPLCONFIGDIR|TORCH_EXTENSIONS_DIR|TORCH_HOME|NUMBA"
 )
+# Where images keep programs; a cache that a library makes is below HOME or /tmp.
+_OWN_TREE = (
+    rf"{READ_ONLY}[^\n]{{0,40}}['\" ]/(?:app|usr|srv|workspace|code|etc|opt/(?!rocm))/?[^\n]*"
+)
 _MEMORY_DIRECTORY = variable("TMPDIR", r"/dev/shm")
 
 
@@ -91,10 +95,10 @@ RULES = (
         needs=text(READ_ONLY),
         signs=(
             Sign(5, "the image's own file system is read-only", text(READ_ONLY)),
+            Sign(5, "the path is in the program's own tree", text(_OWN_TREE)),
             Sign(1, "--read-only is set", any_of(flag(r"^--read-only"), told(r"read_?only|readonlyrootfilesystem"))),
             Sign(-4, "it is a cache", any_of(_CACHE_REFUSED, _AT_THE_ROOT)),
-            Sign(-4, "it is inside the installed packages", text(_JIT)),
-            Sign(-4, "it is a mount", text(rf"{READ_ONLY}[^\n]{{0,60}}/(?:models?|data|mnt|media)\b")),
+            Sign(-7, "it is inside the installed packages", text(_JIT)),
         ),
     ),
     Rule(

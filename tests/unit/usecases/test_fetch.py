@@ -1,13 +1,12 @@
 """Fetch: one container a repository, with the token and without the server's surroundings."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rocmrun.errors import EngineUnreachable, FetchFailed, SecretMissing, UsageError
+from rocmrun.errors import FetchFailed, UsageError
 from rocmrun.usecases.fetch import FetchRequest, fetch, fetch_plan
 from tests.fakes import FakeEngine, Script
 from tests.unit.usecases.stage import CPU_JOB, Stage, an_engine
@@ -69,32 +68,15 @@ def test_two_that_would_mix_are_refused_before_an_engine_is_asked(
         run(stage, an_engine(), "a/same", "b/same")
 
 
-def test_what_the_profile_takes_must_be_there(stage: Stage, model: Path) -> None:
-    """Its token may be missing, its own variables may not; no engine is asked."""
-    request = FetchRequest(ask=stage.ask(), repos=("a/one",))
-
-    with pytest.raises(SecretMissing, match="KEY"):
-        fetch(request, connect=unreachable(), voice=stage.heard.voice, environment={})
-
-
-def unreachable() -> Callable[[], FakeEngine]:
-    """Return what would fail if it were called."""
-
-    def connect() -> FakeEngine:
-        msg = "nobody should ask"
-        raise EngineUnreachable(msg)
-
-    return connect
-
-
 def test_the_plan_of_a_download_is_shown_and_not_run(stage: Stage, model: Path) -> None:
-    """With the rights that it would have."""
+    """With the rights that it would have: the token, and nothing that the server holds."""
     engine = an_engine()
     request = FetchRequest(ask=stage.ask(), repos=("a/one",))
 
     prepared = fetch_plan(request, engine, environment={"HF_TOKEN": "t"})
 
     grants = {grant.what for grant in prepared.plan.grants}
-    assert {"mount:/model:rw", "network:bridge", "env-from:HF_TOKEN", "env-from:KEY"} <= grants
+    assert {"mount:/model:rw", "network:bridge", "env-from:HF_TOKEN"} <= grants
+    assert not {what for what in grants if what.startswith("secret:") or what == "env-from:KEY"}
     assert "create workload" not in engine.calls
     assert replace(prepared.plan, notes=()).devices == ()
