@@ -13,7 +13,7 @@ import pytest
 from tests.docker.derived_images import derived, profile_of
 from tests.docker.gpu_hosts import gpu_host, render_minors
 from tests.docker.jobs import Jobs
-from tests.docker.waiting import ended, exists, started, until, until_running
+from tests.docker.waiting import ended, exists, read_until, started, until, until_running
 from tests.hosts import FakeNode
 from tests.workspace import PROGRAM, Workspace, left_behind
 
@@ -43,7 +43,8 @@ def test_a_detached_workload_from_start_to_end(
     """It gets healthy, its log is read and followed, somebody waits for it, and it is stopped: nothing is left."""
     run = workspace.rocmrun
     profile = workspace.profile(tiny_image, f"[container]\n{HEALTH}\nstop_timeout = 30\n")
-    name = serve(workspace, profile)
+    # It takes its time to end, so that whoever waits for it has asked by then.
+    name = serve(workspace, profile, command=SERVER.replace("trap '", "trap 'sleep 3; "))
 
     until(lambda: ps(workspace, profile)[0]["health"] == "healthy", "healthy")
     (found,) = ps(workspace, profile)
@@ -60,6 +61,7 @@ def test_a_detached_workload_from_start_to_end(
         started(run, "logs", "--follow", name) as following,
         started(run, "wait", profile) as waiting,
     ):
+        read_until(following.stdout, b"three\n")
         until_running(engine, name)
         stopped = json.loads(run("stop", profile, "--json", check=True).stdout)
         assert ended(following)[1].endswith("bye\n")
