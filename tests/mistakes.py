@@ -12,7 +12,7 @@ from rocmrun.system.profile_search import shipped_directory
 from scripts.docs.session import mi300x_host
 
 PAGE = Path(__file__).parents[1] / "docs" / "troubleshooting.md"
-HOME, WORK = "/home/you", "/home/you/work"
+HOME, WORK = "/home/you", "/home/you/jobs"
 SHIPPED = "/usr/lib/rocmrun/profiles"
 _ENGINE = "<!-- engine -->"
 _FENCED = re.compile(r"^```(toml|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -28,7 +28,7 @@ class Mistake:
     Attributes:
         profiles: Name → text of the profiles that it shows.
         words: The command line after `rocmrun`.
-        shown: What is printed then, in /home/you/work.
+        shown: What is printed then, in /home/you/jobs.
         needs_engine: Whether only an engine can tell.
     """
 
@@ -40,7 +40,7 @@ class Mistake:
 
     def stand(self, place: Path, adapt: Callable[[str], str] = lambda text: text) -> Path:
         """Make the folder of the page below *place*, its profile "serve" changed by *adapt*; return it."""
-        work = place / "you" / "work"
+        work = place / "you" / "jobs"
         (work / "models" / "qwen3").mkdir(parents=True)
         (work / "profiles").mkdir()
         saved = {"v": 1, "ok": True, **host_to_json(mi300x_host())}

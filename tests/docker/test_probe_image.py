@@ -34,8 +34,8 @@ def c_server(
     (folder / "server.c").write_text(SERVER.read_text())
     engine.containers.run(
         compiler_image,
-        ["gcc", "-static", "-O1", "-o", "/work/server", "/work/server.c"],
-        volumes={str(folder): {"bind": "/work", "mode": "rw"}},
+        ["gcc", "-static", "-O1", "-o", "/build/server", "/build/server.c"],
+        volumes={str(folder): {"bind": "/build", "mode": "rw"}},
         network_mode="none",
         remove=True,
     )
