@@ -7,7 +7,8 @@ from typing import Any
 
 from rocmrun.core.caller import Caller
 from rocmrun.core.draft import PlanRequest
-from rocmrun.core.host import DeviceNode, EngineFacts, Gpu, HostFacts, NumaNode
+from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.host import DeviceNode, Gpu, HostFacts, NumaNode
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.plan import Plan, PlannedImage
 from rocmrun.core.planner import make_plan

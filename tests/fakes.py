@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rocmrun.core.host import EngineFacts, VolumeFacts
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
+from rocmrun.core.path_facts import VolumeFacts
 from rocmrun.core.run import ContainerState, Created, PathOwner, PathStat, PullEvent
 from rocmrun.errors import EngineFailed, ImageGone
 from tests.builders import ENGINE, IMAGE, probe_output

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from rocmrun.core.caller import Caller
 from rocmrun.core.draft import PlanRequest
-from rocmrun.core.host import HostFacts, PathFacts
+from rocmrun.core.host import HostFacts
+from rocmrun.core.path_facts import PathFacts
 from rocmrun.core.plan import Plan
 from rocmrun.core.planner import make_plan
 from rocmrun.errors import RocmrunError

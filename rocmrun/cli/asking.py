@@ -9,7 +9,7 @@ import click
 from rocmrun.cli.options import host_root_option, lockfile_option, profile_dir_option, set_option
 
 if TYPE_CHECKING:
-    from rocmrun.usecases.prepare import Ask
+    from rocmrun.usecases.ask import Ask
 
 _OPTIONS = (
     profile_dir_option,
@@ -58,7 +58,7 @@ def make_ask(profile: str, command: tuple[str, ...], shared: dict[str, Any], **m
     """Return the request that the shared options and *more* fields make."""
     from rocmrun.cli.profiles import search_for
     from rocmrun.core.command_line import Options
-    from rocmrun.usecases.prepare import Ask
+    from rocmrun.usecases.ask import Ask
 
     return Ask(
         profile=profile,

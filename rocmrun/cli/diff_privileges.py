@@ -8,12 +8,12 @@ import click
 
 from rocmrun.cli.asking import ask_options
 from rocmrun.cli.main import command_context
-from rocmrun.cli.options import json_option
+from rocmrun.cli.options import json_option, pull_option, share_option, unlocked_option, wait_option
 
 if TYPE_CHECKING:
     from rocmrun.core.oracle import CommandOracle
     from rocmrun.core.privilege_report import Found
-    from rocmrun.usecases.prepare import Ask
+    from rocmrun.usecases.ask import Ask
 
 
 class _WithCommand(click.Command):
@@ -48,10 +48,10 @@ _SEARCH = (
     click.option("--form", "forms", multiple=True, type=click.Choice(["docker", "compose", "kubernetes"]), help="Show the minimal side in this form too. Repeatable."),
     click.option("--no-run", is_flag=True, help="Show how the two sides differ, and run nothing."),
     click.option("--stale", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Say what has changed since that certificate; exit 1 if anything has."),
-    click.option("--pull", type=click.Choice(["missing", "never"]), default="missing", show_default=True, help="Whether an absent image may be fetched."),
-    click.option("--unlocked", is_flag=True, help="Take an image that no lock pins; refused where CI is set."),
-    click.option("--share", is_flag=True, help="Use GPUs that another run or process uses."),
-    click.option("--wait", "wait_seconds", type=click.FloatRange(min=0), default=0, metavar="SECONDS", help="Wait for GPUs that are in use."),
+    pull_option,
+    unlocked_option,
+    share_option,
+    wait_option,
 )  # fmt: skip
 
 

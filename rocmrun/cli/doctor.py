@@ -75,7 +75,7 @@ def command(
 
 def _ask(profile: str, host_root: Path, shared: dict[str, Any]) -> Any:
     from rocmrun.cli.profiles import search_for
-    from rocmrun.usecases.prepare import Ask
+    from rocmrun.usecases.ask import Ask
 
     return Ask(
         profile=profile,

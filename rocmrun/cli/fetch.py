@@ -6,7 +6,13 @@ from pathlib import Path
 import click
 
 from rocmrun.cli.main import command_context
-from rocmrun.cli.options import host_root_option, lockfile_option, profile_dir_option, set_option
+from rocmrun.cli.options import (
+    host_root_option,
+    lockfile_option,
+    profile_dir_option,
+    pull_option,
+    set_option,
+)
 
 
 @click.command(
@@ -20,13 +26,7 @@ from rocmrun.cli.options import host_root_option, lockfile_option, profile_dir_o
 @click.option("--include", multiple=True, metavar="PATTERN", help="Only these files. Repeatable.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these files. Repeatable.")
 @click.option("--dry-run", is_flag=True, help="Show the plan of the download and start nothing.")
-@click.option(
-    "--pull",
-    type=click.Choice(["missing", "never"]),
-    default="missing",
-    show_default=True,
-    help="Whether an absent image may be fetched.",
-)
+@pull_option
 @profile_dir_option
 @set_option
 @lockfile_option
@@ -57,9 +57,9 @@ def command(  # noqa: PLR0913  # one parameter an option
       rocmrun fetch llama-cpp ORG/NAME --include '*Q4_K_M.gguf' --set models_dir=/srv/gguf
     """
     from rocmrun.cli.profiles import search_for
+    from rocmrun.usecases.ask import Ask
     from rocmrun.usecases.engines import connect
     from rocmrun.usecases.fetch import FetchRequest, fetch, fetch_plan
-    from rocmrun.usecases.prepare import Ask
 
     ask = Ask(
         profile=profile,

@@ -8,9 +8,10 @@ import click
 
 from rocmrun.cli.asking import ask_options
 from rocmrun.cli.main import command_context
+from rocmrun.cli.options import pull_option, share_option, unlocked_option, wait_option
 
 if TYPE_CHECKING:
-    from rocmrun.usecases.prepare import Ask
+    from rocmrun.usecases.ask import Ask
 
 
 @click.command(
@@ -42,26 +43,11 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write what was started, proved and returned to FILE as JSON.",
 )
-@click.option(
-    "--pull",
-    type=click.Choice(["missing", "never"]),
-    default="missing",
-    show_default=True,
-    help="Whether an absent image may be fetched.",
-)
-@click.option(
-    "--unlocked", is_flag=True, help="Start an image that no lock pins; refused where CI is set."
-)
+@pull_option
+@unlocked_option
 @click.option("--keep", is_flag=True, help="Leave the ended container in place.")
-@click.option("--share", is_flag=True, help="Take GPUs that another run or process uses.")
-@click.option(
-    "--wait",
-    "wait_seconds",
-    type=click.FloatRange(min=0),
-    default=0,
-    metavar="SECONDS",
-    help="Wait for GPUs that are in use.",
-)
+@share_option
+@wait_option
 @ask_options
 def command(  # noqa: PLR0913  # one parameter an option
     *,

@@ -59,6 +59,45 @@ def lockfile_option(function: F) -> F:
     )(function)
 
 
+def pull_option(function: F) -> F:
+    """Add --pull, passed as `pull` ("missing" or "never")."""
+    return click.option(
+        "--pull",
+        type=click.Choice(["missing", "never"]),
+        default="missing",
+        show_default=True,
+        help="Whether an absent image may be fetched.",
+    )(function)
+
+
+def unlocked_option(function: F) -> F:
+    """Add --unlocked, passed as `unlocked`."""
+    return click.option(
+        "--unlocked",
+        is_flag=True,
+        help="Take an image that no lock pins; refused where CI is set.",
+    )(function)
+
+
+def share_option(function: F) -> F:
+    """Add --share, passed as `share`."""
+    return click.option(
+        "--share", is_flag=True, help="Take GPUs that another run or process uses."
+    )(function)
+
+
+def wait_option(function: F) -> F:
+    """Add --wait SECONDS, passed as `wait_seconds`."""
+    return click.option(
+        "--wait",
+        "wait_seconds",
+        type=click.FloatRange(min=0),
+        default=0,
+        metavar="SECONDS",
+        help="Wait for GPUs that are in use.",
+    )(function)
+
+
 def json_option(function: F) -> F:
     """Add --json, passed as `as_json`."""
     return click.option(

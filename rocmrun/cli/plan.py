@@ -11,7 +11,7 @@ from rocmrun.cli.main import command_context
 from rocmrun.cli.options import json_option
 
 if TYPE_CHECKING:
-    from rocmrun.usecases.prepare import Ask
+    from rocmrun.usecases.ask import Ask
 
 
 @click.command(

@@ -8,10 +8,10 @@ import click
 
 from rocmrun.cli.asking import ask_options
 from rocmrun.cli.main import command_context
-from rocmrun.cli.options import json_option
+from rocmrun.cli.options import json_option, pull_option, share_option, unlocked_option, wait_option
 
 if TYPE_CHECKING:
-    from rocmrun.usecases.prepare import Ask
+    from rocmrun.usecases.ask import Ask
 
 
 def _print_schema(context: click.Context, _option: click.Parameter, asked: object) -> None:
@@ -57,25 +57,10 @@ def _print_schema(context: click.Context, _option: click.Parameter, asked: objec
     callback=_print_schema,
     help="Print the JSON schema of --report and --json, and exit.",
 )
-@click.option(
-    "--pull",
-    type=click.Choice(["missing", "never"]),
-    default="missing",
-    show_default=True,
-    help="Whether an absent image may be fetched.",
-)
-@click.option(
-    "--unlocked", is_flag=True, help="Probe an image that no lock pins; refused where CI is set."
-)
-@click.option("--share", is_flag=True, help="Probe GPUs that another run or process uses.")
-@click.option(
-    "--wait",
-    "wait_seconds",
-    type=click.FloatRange(min=0),
-    default=0,
-    metavar="SECONDS",
-    help="Wait for GPUs that are in use.",
-)
+@pull_option
+@unlocked_option
+@share_option
+@wait_option
 @json_option
 @ask_options
 def command(  # noqa: PLR0913  # one parameter an option

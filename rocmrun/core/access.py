@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from rocmrun.core.host import DeviceNode, EngineFacts, HostFacts, PathFacts
+from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.host import DeviceNode, HostFacts
 from rocmrun.core.identity import Identity
 from rocmrun.core.mount_access import MountAccess, mount_access
+from rocmrun.core.path_facts import PathFacts
 from rocmrun.core.plan import Plan, PlannedDevice
 from rocmrun.errors import DevicePermission, MountUnreadable
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.grants import CAPABILITIES
-from rocmrun.core.host import EngineFacts, HostFacts
+from rocmrun.core.host import HostFacts
 from rocmrun.core.stricter import MASKED, READ_ONLY
 
 # What Docker gives a container that says nothing of capabilities (moby, oci/caps/defaults.go).

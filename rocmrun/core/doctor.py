@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from rocmrun.core.diagnosis.finding import Finding, Kind
-from rocmrun.core.host import EngineFacts, HostFacts
+from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.host import HostFacts
 from rocmrun.core.image_report import ImageReport
 from rocmrun.core.report import ProbeReport
 from rocmrun.core.support import Policy, SupportReport

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 
 from rocmrun.core.caller import Caller
 from rocmrun.core.cdi import CdiDevice
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.grants import ParsedGrant, parse_grant
-from rocmrun.core.host import EngineFacts, HostFacts, PathFacts, VolumeFacts
+from rocmrun.core.host import HostFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.lock import LockedFacts
+from rocmrun.core.path_facts import PathFacts, VolumeFacts
 from rocmrun.core.plan import Grant, PlannedImage
 from rocmrun.core.profile import Profile
 from rocmrun.core.profile_merge import nearest

@@ -6,7 +6,8 @@ accept is named in a note.
 
 from collections.abc import Iterator
 
-from rocmrun.core.host import EngineFacts, HostFacts
+from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.host import HostFacts
 from rocmrun.core.plan import Plan
 from rocmrun.core.stricter import KNOWN_RUNTIMES
 from rocmrun.errors import EngineUnsuitable

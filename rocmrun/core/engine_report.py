@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from rocmrun.core.host import EngineFacts, HostFacts
+from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.host import HostFacts
 
 
 def engine_to_json(engine: EngineFacts, host: HostFacts) -> dict[str, Any]:

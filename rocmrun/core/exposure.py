@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 from rocmrun.core.container_rights import ContainerRights, Surroundings
 from rocmrun.core.create_request import create_request
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.exposure_row import NotApplicable
 from rocmrun.core.exposure_rows import ROWS, engine_sockets, wildcard_rule
-from rocmrun.core.host import EngineFacts, HostFacts
+from rocmrun.core.host import HostFacts
 from rocmrun.core.host_paths import is_raw_device
 from rocmrun.core.plan import Plan
 

@@ -72,6 +72,15 @@ class GpuTable(BaseModel):
     sources: tuple[Source, ...]
     gpus: tuple[GpuModel, ...]
 
+    def models(self, device_id: str | None, revision: str | None) -> list[GpuModel]:
+        """Return every model that a PCI device and revision can be."""
+        return [
+            model
+            for model in self.gpus
+            if model.pci_device_id == device_id
+            and (not model.pci_revisions or revision in model.pci_revisions)
+        ]
+
 
 def parse_gpu_table(text: str) -> GpuTable:
     """Return the table."""
@@ -101,12 +110,7 @@ def peaks_of(gpu: PlannedGpu, table: GpuTable) -> dict[str, Any] | None:
 
 def _model_of(gpu: PlannedGpu, table: GpuTable) -> GpuModel | None:
     """Return the one model that the PCI device and revision name."""
-    found = [
-        model
-        for model in table.gpus
-        if model.pci_device_id == gpu.device_id
-        and (not model.pci_revisions or gpu.revision in model.pci_revisions)
-    ]
+    found = table.models(gpu.device_id, gpu.revision)
     # Two models under one id and revision: either could be meant, so neither is.
     return found[0] if len(found) == 1 else None
 

@@ -3,7 +3,6 @@
 Every value that could not be read is None (or an entry in `problems`), never a guess.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -173,60 +172,6 @@ class PciGpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PathFacts:
-    """A mount source (or any path a profile names), as lstat and stat told it.
-
-    Attributes:
-        path: As asked, absolute.
-        kind: What it is after symlinks; "loop" is a symlink loop, "denied" EACCES (or a dead
-            file system) on the way.
-        components: Every directory on the way and the path itself, after symlinks: (path, mode, uid, gid);
-            as far as it exists.
-        real_path: The path after symlinks; None when it does not resolve.
-        acl: Whether a POSIX ACL of the path itself adds rights that mode and owner do not show.
-        other_names: Further paths of the very same place: what it is a bind mount of, a socket's hard link.
-        holds: Mount points below it, each with its other names: they come along with a bind mount.
-        identity: Device and inode of what stands there; None when it does not resolve.
-        through: Directories that symlinks on the way passed through and left again, by every name.
-    """
-
-    path: str
-    kind: Literal["directory", "file", "socket", "device", "other", "missing", "loop", "denied"]
-    real_path: str | None = None
-    components: tuple[tuple[str, int, int, int], ...] = ()
-    acl: bool = False
-    other_names: tuple[str, ...] = ()
-    holds: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    identity: tuple[int, int] | None = None
-    through: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VolumeFacts:
-    """A named volume that the engine has already.
-
-    Attributes:
-        driver: Who provides it; "local" is the engine itself.
-        options: What the driver was told. The local one calls mount(2) with "type", "device" and "o".
-    """
-
-    name: str
-    driver: str
-    options: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def is_bind(self) -> bool:
-        """Whether it is a directory of the host: the flag decides, whatever the type says (mount(2))."""
-        return not {"bind", "rbind"}.isdisjoint(self.options.get("o", "").split(","))
-
-    @property
-    def bind_source(self) -> str | None:
-        """The directory of the host that it is, where it is one."""
-        device = self.options.get("device", "")
-        return f"/{device.strip('/')}" if self.is_bind and device.startswith("/") else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HostFacts:
     """One reading of a host.
 
@@ -278,88 +223,3 @@ class HostFacts:
     nofile_limit: int | None = None
     wsl: bool | None = None
     problems: tuple[str, ...] = field(default=())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineFacts:
-    """What an engine says of itself.
-
-    Attributes:
-        kind: "docker", "podman", or the name in /version.
-        address: The socket or host that answered.
-        api_version: The highest API version it speaks, "1.41".
-        kernel: Its kernel release: another than the host's means another machine or VM.
-        security_options: /info SecurityOptions as strings.
-        default_runtime: "runc", "runsc", …
-        cgroup_version: 1 or 2.
-        cdi_devices: Names that the engine discovered, such as "amd.com/gpu=0".
-        mirrors: Registry mirrors configured in the daemon.
-    """
-
-    kind: str
-    version: str
-    api_version: str
-    address: str
-    kernel: str | None = None
-    operating_system: str | None = None
-    architecture: str | None = None
-    security_options: tuple[str, ...] = ()
-    default_runtime: str | None = None
-    runtimes: tuple[str, ...] = ()
-    cgroup_driver: str | None = None
-    cgroup_version: int | None = None
-    root_directory: str | None = None
-    cdi_spec_dirs: tuple[str, ...] = ()
-    cdi_devices: tuple[str, ...] = ()
-    mirrors: tuple[str, ...] = ()
-    memory_limit: bool = True
-    pids_limit: bool = True
-    swap_limit: bool = True
-
-    @property
-    def rootless(self) -> bool:
-        """Whether the engine runs without root (no device cgroups then)."""
-        return any(option.startswith("name=rootless") for option in self.security_options)
-
-    @property
-    def userns_remap(self) -> bool:
-        """Whether the daemon maps container ids to other host ids."""
-        return any(option.startswith("name=userns") for option in self.security_options)
-
-    @property
-    def desktop(self) -> bool:
-        """Whether it is Docker Desktop, whose containers run in a virtual machine."""
-        return (self.operating_system or "").startswith("Docker Desktop")
-
-    @property
-    def snap(self) -> bool:
-        """Whether it is the snap package, whose confinement hides the host's nodes and directories."""
-        return (self.root_directory or "").startswith(("/var/snap/", "/snap/"))
-
-    @property
-    def cdi(self) -> bool:
-        """Whether CDI is on: Docker 25 can, 28.2 does by default, and then names the directories that it reads."""
-        return bool(self.cdi_spec_dirs)
-
-    @property
-    def security_modules(self) -> tuple[str, ...]:
-        """Which of AppArmor and SELinux it applies."""
-        modules = ("apparmor", "selinux")
-        return tuple(
-            m for m in modules if any(o.startswith(f"name={m}") for o in self.security_options)
-        )
-
-    def same_kernel(self, host: HostFacts) -> bool | None:
-        """Whether it runs on *host*'s kernel release; None where either is unknown or the facts are a tree's."""
-        if host.root != "/" or not self.kernel or not host.kernel:
-            return None
-        return self.kernel == host.kernel
-
-    @property
-    def seccomp_profile(self) -> str | None:
-        """The default profile: "default"/"builtin" are the engine's own, a path is the site's, None is no seccomp."""
-        for option in self.security_options:
-            if option.startswith("name=seccomp"):
-                parts = dict(part.partition("=")[::2] for part in option.split(","))
-                return parts.get("profile", "default")
-        return None

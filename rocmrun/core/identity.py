@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rocmrun.core.host import EngineFacts
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.plan import Plan
 
 READ, WRITE, ENTER = 0o4, 0o2, 0o1

@@ -8,8 +8,9 @@ who runs it where it is rootless.
 from dataclasses import dataclass
 from typing import Literal
 
-from rocmrun.core.host import EngineFacts, PathFacts
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.identity import ENTER, READ, WRITE, Identity
+from rocmrun.core.path_facts import PathFacts
 from rocmrun.core.plan import PlannedMount
 
 _USER_SOCKET = "unix:///run/user/"

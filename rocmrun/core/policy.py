@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from rocmrun.core.host import DeviceNode, EngineFacts, PathFacts, VolumeFacts
+from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.host import DeviceNode
 from rocmrun.core.host_paths import (
     ENGINE_FILES,
     KERNEL_TREES,
@@ -16,6 +17,7 @@ from rocmrun.core.host_paths import (
     names_socket,
     touches,
 )
+from rocmrun.core.path_facts import PathFacts, VolumeFacts
 from rocmrun.core.plan import Plan, PlannedDevice, PlannedMount
 from rocmrun.errors import PlanRefused
 

@@ -12,7 +12,7 @@ from rocmrun.core.plan import Grant, Plan
 from rocmrun.core.privilege_sides import ROOT, realised
 from rocmrun.core.privileges import narrower_than, privilege_of
 from rocmrun.core.profile import Profile
-from rocmrun.core.report import EngineSummary, HostSummary
+from rocmrun.core.run_record import EngineSummary, HostSummary
 from rocmrun.core.search_space import Finding, Members, Space, failure_rate_excluded
 
 CERTIFICATE_VERSION = 1

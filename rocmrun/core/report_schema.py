@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from rocmrun.core.report import RefusedRun, RunRecord
+from rocmrun.core.run_record import RefusedRun, RunRecord
 
 
 class _WrittenSchema(GenerateJsonSchema):

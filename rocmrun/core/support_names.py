@@ -25,13 +25,7 @@ _SEGMENT = {"instinct": "Instinct", "radeon": "Radeon", "radeon-pro": "Radeon", 
 
 def model_names(gpu: Gpu, table: GpuTable) -> tuple[str, ...]:
     """Return every model that *gpu* can be by PCI device and revision; () where the table has none."""
-    found = [
-        name
-        for model in table.gpus
-        if model.pci_device_id == gpu.device_id
-        and (not model.pci_revisions or gpu.revision in model.pci_revisions)
-        for name in model.names
-    ]
+    found = [name for model in table.models(gpu.device_id, gpu.revision) for name in model.names]
     names = (part for name in found for part in split_models(name))
     return tuple(sorted({name.removesuffix(" VF").removesuffix(" MxGPU") for name in names}))
 

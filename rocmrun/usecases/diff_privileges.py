@@ -19,20 +19,20 @@ from rocmrun.core.privilege_report import (
     needed_items,
     verdicts,
 )
-from rocmrun.core.report import EngineSummary, HostSummary
+from rocmrun.core.run_record import EngineSummary, HostSummary
 from rocmrun.core.search import Search
 from rocmrun.core.search_space import Finding, Question, Settings, Space
 from rocmrun.core.voice import Voice
-from rocmrun.errors import Interrupted, OracleFails, PlanRefused, Unavailable, UsageError
+from rocmrun.errors import Interrupted, OracleFails, Unavailable, UsageError
 from rocmrun.system import gpu_locks, signals
-from rocmrun.system.caller import read_caller
-from rocmrun.system.probe_source import read_probe_source
+from rocmrun.system.package_data import read_probe_source
 from rocmrun.system.sysfs import read_host
+from rocmrun.usecases.ask import Ask, refuse_unlocked_in_ci
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.gpu_guard import gpus_reserved
 from rocmrun.usecases.launch import announce
 from rocmrun.usecases.mount_sources import check_unchanged
-from rocmrun.usecases.prepare import Ask, load
+from rocmrun.usecases.prepare import load
 from rocmrun.usecases.privilege_gate import check_sight, leave_out_what_cannot_start
 from rocmrun.usecases.privilege_sides import Sides, load_minimal, make_sides
 from rocmrun.usecases.privilege_trials import Budget, PrivilegeTrials
@@ -294,9 +294,7 @@ def check_request(request: DiffRequest) -> None:
     if request.recipe and request.minimal:
         msg = "--recipe names the permissive side; the minimal side is the baseline then"
         raise UsageError(msg, hint="leave out MINIMAL, or --recipe")
-    if request.ask.unlocked and read_caller().in_ci:
-        msg = "--unlocked is refused where CI is set: what runs there must be a reviewed digest"
-        raise PlanRefused(msg, hint="commit a lock: rocmrun lock")
+    refuse_unlocked_in_ci(request.ask)
 
 
 def check_policy(request: DiffRequest, loaded: LoadedProfile) -> None:

@@ -16,16 +16,17 @@ from rocmrun.core.diagnosis.log_text import MOST_CHARACTERS
 from rocmrun.core.diagnosis.reading import read_text
 from rocmrun.core.doctor import SURE, Check, Diagnosis, Seen
 from rocmrun.core.doctor_checks import host_checks
-from rocmrun.core.host import EngineFacts
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.image_report import environment_lints, image_report
 from rocmrun.core.report import ProbeReport
 from rocmrun.core.report_parser import ReportParser
 from rocmrun.errors import HostNotReady, PlanRefused, RocmrunError, UsageError
-from rocmrun.system.findings import read_findings
 from rocmrun.system.log_files import read_bounded
+from rocmrun.system.package_data import read_findings
 from rocmrun.system.sysfs import read_host
+from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
-from rocmrun.usecases.prepare import Ask, Prepared, load, prepare
+from rocmrun.usecases.prepare import Prepared, load, prepare
 
 
 def known_kinds() -> Mapping[str, Kind]:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from rocmrun.core.host import EngineFacts, VolumeFacts
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
+from rocmrun.core.path_facts import VolumeFacts
 from rocmrun.core.run import ContainerState, Created, PathOwner, PathStat, PullEvent
 
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 from rocmrun.core.fetching import Download, directory_below, fetch_profile
 from rocmrun.core.loaded_profile import LoadedProfile
-from rocmrun.core.report import RunRecord
+from rocmrun.core.run_record import RunRecord
 from rocmrun.core.voice import Voice
 from rocmrun.errors import FetchFailed, UsageError
 from rocmrun.system import signals
+from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.launch import announce, make_cache, run_workload
-from rocmrun.usecases.prepare import Ask, Prepared, load, prepare
+from rocmrun.usecases.prepare import Prepared, load, prepare
 from rocmrun.usecases.run import LaunchRequest, Run
 from rocmrun.usecases.run_report import now
 from rocmrun.usecases.secrets import check_owner

@@ -7,15 +7,17 @@ from rocmrun.core.create_request import create_request
 from rocmrun.core.loaded_profile import LoadedProfile, refuse_overrides
 from rocmrun.core.plan import PROBE_LEVELS, Plan
 from rocmrun.core.probe_image import WHOSE, named
-from rocmrun.core.report import ProbeReport, RunRecord
+from rocmrun.core.report import ProbeReport
 from rocmrun.core.rights import unequal_rights
+from rocmrun.core.run_record import RunRecord
 from rocmrun.core.voice import Voice
 from rocmrun.core.workloads import Workload, check_container_name
-from rocmrun.errors import ContainerMismatch, PlanRefused, ProbeFailed, UsageError
+from rocmrun.errors import ContainerMismatch, ProbeFailed, UsageError
 from rocmrun.system import signals, terminal
 from rocmrun.system.cache_directories import make_cache_directory
 from rocmrun.system.caller import read_caller, values_of
 from rocmrun.system.sysfs import read_host
+from rocmrun.usecases.ask import refuse_unlocked_in_ci
 from rocmrun.usecases.containers import CreatedContainer, check_command, check_groups, created
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.gpu_guard import gpus_reserved
@@ -115,9 +117,7 @@ def check_request(request: LaunchRequest) -> None:
         # The end of a pipe hangs the container's terminal up, mostly before its last line is read.
         msg = "--tty and --interactive need a terminal, and stdin is none"
         raise UsageError(msg, hint="drop --tty: bytes pass through unchanged then")
-    if request.ask.unlocked and read_caller().in_ci:
-        msg = "--unlocked is refused where CI is set: what runs there must be a reviewed digest"
-        raise PlanRefused(msg, hint="commit a lock: rocmrun lock")
+    refuse_unlocked_in_ci(request.ask)
 
 
 def check_policy(request: LaunchRequest, loaded: LoadedProfile) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, Protocol
 
-from rocmrun.core.host import EngineFacts
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.lock import Resolved
 from rocmrun.core.manifest import Manifest, choose_platform, platform_name
 from rocmrun.core.reference import Reference, parse_reference

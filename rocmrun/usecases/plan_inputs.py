@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rocmrun.core.cdi import CdiDevice, parse_cdi
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.grants import ParsedGrant, parse_grant
-from rocmrun.core.host import EngineFacts, HostFacts, PathFacts, VolumeFacts
+from rocmrun.core.host import HostFacts
 from rocmrun.core.loaded_profile import LoadedProfile
+from rocmrun.core.path_facts import PathFacts, VolumeFacts
 from rocmrun.core.plan_checks import LONGEST_FILE_BYTES
 from rocmrun.core.profile_parse import Mistake, invalid
 from rocmrun.core.seccomp import compact_seccomp

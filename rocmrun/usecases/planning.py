@@ -10,9 +10,10 @@ from rocmrun.core.image_report import image_report
 from rocmrun.core.plan_view import PlanView
 from rocmrun.errors import EngineUnreachable, InputError
 from rocmrun.system.files import read_text
+from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.engines import connect
-from rocmrun.usecases.prepare import Ask, Prepared, prepare
+from rocmrun.usecases.prepare import Prepared, prepare
 
 
 def plan_profile(

@@ -6,35 +6,28 @@ from pathlib import Path
 
 from rocmrun.core import command_line
 from rocmrun.core.access import AccessForecast, forecast_access
-from rocmrun.core.command_line import Options
 from rocmrun.core.draft import PlanRequest
 from rocmrun.core.engine_check import check_engine
-from rocmrun.core.host import EngineFacts, HostFacts, PathFacts, VolumeFacts
+from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.host import HostFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.image_report import image_claims
-from rocmrun.core.image_user import numeric_ids
 from rocmrun.core.loaded_profile import LoadedProfile, override
 from rocmrun.core.lock import LockedFacts, PinnedImage
-from rocmrun.core.plan import Plan, PlannedImage
+from rocmrun.core.path_facts import PathFacts, VolumeFacts
+from rocmrun.core.plan import Plan
 from rocmrun.core.planner import make_plan
 from rocmrun.core.probe_image import check_volumes
-from rocmrun.core.reference import parse_reference
 from rocmrun.core.signature import VerifiedSignature
 from rocmrun.core.support import SupportReport
 from rocmrun.core.voice import OnPull
-from rocmrun.errors import EngineUnsuitable, LockMissing, ProfileInvalid
+from rocmrun.errors import EngineUnsuitable
 from rocmrun.system.caller import read_caller
-from rocmrun.system.profile_search import ProfileSearch
+from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.images import (
-    UnlockedImage,
-    ensure_image,
-    ensure_unlocked,
     find_image,
-    ids_of_user,
-    planned_image,
 )
-from rocmrun.usecases.locks import find_pin
 from rocmrun.usecases.plan_inputs import (
     cdi_devices,
     check_files,
@@ -43,6 +36,7 @@ from rocmrun.usecases.plan_inputs import (
     seccomp_files,
     volumes_of,
 )
+from rocmrun.usecases.prepare_image import ids_of_image, image_of, named_image, pin_of
 from rocmrun.usecases.probe_image import ProbeImage
 from rocmrun.usecases.profiles import load_profile
 from rocmrun.usecases.search_path import search_path_owners
@@ -56,37 +50,6 @@ from rocmrun.usecases.support import refuse_unsupported, support_notes, support_
 
 # What a path here says of a path of the same name on another machine: nothing.
 UNKNOWABLE = frozenset({"missing", "denied", "loop"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """What a command wants planned.
-
-    Attributes:
-        profile: Its name or path.
-        search: Where profiles are looked for.
-        settings: What --set says.
-        lockfile: The lock file named on the command line.
-        host_root: Read in place of "/".
-        host: Facts saved on another machine; nothing is read here then.
-        narrow: --gpu selectors; they take away from the profile's selection.
-        unlocked: Accept an image that no lock pins.
-        pull: Whether an absent image may be fetched.
-    """
-
-    profile: str
-    search: ProfileSearch
-    settings: Mapping[str, str] = field(default_factory=dict)
-    lockfile: Path | None = None
-    host_root: Path = Path("/")
-    host: HostFacts | None = None
-    options: Options = field(default_factory=Options)
-    narrow: tuple[str, ...] = ()
-    interactive: bool = False
-    tty: bool = False
-    debug: bool = False
-    unlocked: bool = False
-    pull: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +135,7 @@ def prepare(
         prove: Whether a probe follows, so that the image that it runs in must be here too.
     """
     loaded = loaded or load(ask)
-    pin, lock_path = _pin(ask, loaded, required=fetch)
+    pin, lock_path = pin_of(ask, loaded, required=fetch)
     probe_image = ProbeImage.of(
         loaded, lockfile=ask.lockfile, required=fetch and prove and not ask.unlocked
     )
@@ -190,7 +153,7 @@ def prepare(
         profile_path=loaded.path,
         profile=loaded.profile,
         provenance=loaded.provenance,
-        image=_named(loaded, pin),
+        image=named_image(loaded, pin),
         probe_image=probe_image.planned(None) if probe_image else None,
         host=host,
         engine=facts,
@@ -208,7 +171,7 @@ def prepare(
     )
     if fetch and engine and (pin is None or find_image(engine, pin) is None):
         _refuse_early(asked, loaded, pin)
-    image, planned = _image(ask, loaded, pin, engine, fetch=fetch, on_pull=on_pull)
+    image, planned = image_of(ask, loaded, pin, engine, fetch=fetch, on_pull=on_pull)
     probed_in = (
         probe_image.have(engine, fetch=fetch and prove, pull=ask.pull, on_pull=on_pull)
         if probe_image and engine
@@ -220,7 +183,7 @@ def prepare(
         probe_image=probe_image.planned(probed_in) if probe_image else None,
         image_facts=image,
         claims=image_claims(image, pin.facts if pin else None, planned.ref),
-        image_ids=_image_ids(loaded, engine, image),
+        image_ids=ids_of_image(loaded, engine, image),
         search_path=search_path_owners(engine, image, planned.platform) if engine and image else {},
     )
     plan = make_plan(request)
@@ -263,14 +226,6 @@ def _refuse_early(asked: PlanRequest, loaded: LoadedProfile, pin: PinnedImage | 
     refuse_unsupported(support_of(plan, asked.host, recorded, None), loaded)
 
 
-def _named(loaded: LoadedProfile, pin: PinnedImage | None) -> PlannedImage:
-    """Return the image as it is asked for, before anybody has looked for it."""
-    if pin is not None:
-        return planned_image(pin, None)
-    image = loaded.profile.image
-    return PlannedImage(ref=parse_reference(image.ref or "").canonical, platform=image.platform)
-
-
 def _engine_notes(
     facts: EngineFacts | None, host: HostFacts, plan: Plan, *, refuse: bool
 ) -> tuple[str, ...]:
@@ -283,55 +238,3 @@ def _engine_notes(
         if refuse:
             raise
         return (f"launch will refuse this engine: {error.message}",)
-
-
-def _pin(
-    ask: Ask, loaded: LoadedProfile, *, required: bool
-) -> tuple[PinnedImage | None, Path | None]:
-    if loaded.profile.image.ref is None:
-        msg = f"profile {loaded.name} names no image: it is meant to be extended"
-        raise ProfileInvalid(
-            msg, hint=f'write a profile with extends = "{loaded.name}" and an [image] ref'
-        )
-    try:
-        return find_pin(loaded, lockfile=ask.lockfile)
-    except LockMissing:
-        if required and not ask.unlocked:
-            raise
-        return None, None
-
-
-def _image(
-    ask: Ask,
-    loaded: LoadedProfile,
-    pin: PinnedImage | None,
-    engine: Engine | None,
-    *,
-    fetch: bool,
-    on_pull: OnPull,
-) -> tuple[ImageFacts | None, PlannedImage]:
-    if pin is None:
-        reference = parse_reference(loaded.profile.image.ref or "").canonical
-        unlocked = UnlockedImage(ref=reference, platform=loaded.profile.image.platform)
-        found = engine.image(reference) if engine else None
-        if fetch and engine:
-            found = ensure_unlocked(engine, unlocked, pull=ask.pull, on_pull=on_pull)
-        return found, unlocked.planned(found)
-    if engine is None:
-        return None, planned_image(pin, None)
-    found = (
-        ensure_image(engine, pin, pull=ask.pull, on_pull=on_pull)
-        if fetch
-        else find_image(engine, pin)
-    )
-    return found, planned_image(pin, found)
-
-
-def _image_ids(
-    loaded: LoadedProfile, engine: Engine | None, image: ImageFacts | None
-) -> tuple[int, int] | None:
-    """Return whom the image names as its USER, where the profile wants that user and it is a name."""
-    wanted = loaded.profile.container.user == "image" and image is not None and image.user
-    if not wanted or image is None or engine is None or numeric_ids(image.user) is not None:
-        return None
-    return ids_of_user(engine, image, loaded.profile.image.platform)

@@ -16,9 +16,10 @@ from rocmrun.core.voice import OnPull
 from rocmrun.errors import PlanRefused, RocmrunError, UsageError
 from rocmrun.system.cache_directories import make_cache_directory
 from rocmrun.system.caller import read_caller
+from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.plan_inputs import host_for, seccomp_files
-from rocmrun.usecases.prepare import Ask, Prepared, load, prepare
+from rocmrun.usecases.prepare import Prepared, load, prepare
 
 AMD = "amd"
 

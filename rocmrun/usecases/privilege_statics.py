@@ -8,10 +8,11 @@ from pydantic import ValidationError
 from rocmrun.core.exposure import score_plan
 from rocmrun.core.plan import Grant, Plan
 from rocmrun.core.privilege_report import Certificate, StaticDifference, changes_since
-from rocmrun.core.report import EngineSummary, HostSummary
+from rocmrun.core.run_record import EngineSummary, HostSummary
 from rocmrun.errors import InputError
+from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
-from rocmrun.usecases.prepare import Ask, load, prepare
+from rocmrun.usecases.prepare import load, prepare
 from rocmrun.usecases.privilege_sides import load_minimal, make_sides
 
 

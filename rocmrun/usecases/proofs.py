@@ -14,7 +14,7 @@ from rocmrun.core.report import ProbeReport
 from rocmrun.errors import HostNotReady, RocmrunError
 from rocmrun.system.caller import boot_id, state_directory
 from rocmrun.system.files import make_directory, read_text, write_atomic
-from rocmrun.system.probe_source import read_probe_source
+from rocmrun.system.package_data import read_probe_source
 
 
 def earlier_proof(plan: Plan, host: HostFacts, level: str) -> tuple[ProbeReport, str] | None:

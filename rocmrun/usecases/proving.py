@@ -13,8 +13,7 @@ from rocmrun.core.report import ProbeReport
 from rocmrun.core.report_claims import believed
 from rocmrun.core.voice import Voice
 from rocmrun.errors import CommandNotExecutable, CommandNotFound, ProbeFailed
-from rocmrun.system.gpu_table import read_gpu_table
-from rocmrun.system.probe_source import read_probe_source
+from rocmrun.system.package_data import read_gpu_table, read_probe_source
 from rocmrun.usecases.containers import check_command, check_groups, created
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.probe_run import ProbeRun

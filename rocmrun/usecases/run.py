@@ -8,14 +8,15 @@ from pathlib import Path
 
 from rocmrun.core import labels
 from rocmrun.core.plan import Plan, Role
-from rocmrun.core.report import RecordedError, RunRecord
+from rocmrun.core.run_record import RecordedError, RunRecord
 from rocmrun.core.voice import Voice
 from rocmrun.core.workloads import Workload
 from rocmrun.errors import ReportUnwritable, RocmrunError
 from rocmrun.system import gpu_locks
 from rocmrun.system.caller import process_label, read_caller
+from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
-from rocmrun.usecases.prepare import Ask, Prepared
+from rocmrun.usecases.prepare import Prepared
 from rocmrun.usecases.run_report import now, write_junit, write_report
 
 

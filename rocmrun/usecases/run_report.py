@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from rocmrun.core.junit import junit_xml
-from rocmrun.core.report import RecordedError, RefusedRun, RunRecord
+from rocmrun.core.run_record import RecordedError, RefusedRun, RunRecord
 from rocmrun.errors import ReportUnwritable, RocmrunError
 from rocmrun.system.files import write_atomic
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rocmrun.core.host import EngineFacts
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.identity import Identity
 from rocmrun.core.plan import Plan
 from rocmrun.core.profile import Profile

@@ -13,8 +13,7 @@ from rocmrun.core.support import SupportReport, judge
 from rocmrun.core.support_finding import Finding
 from rocmrun.errors import Unsupported
 from rocmrun.system.caller import values_of
-from rocmrun.system.gpu_table import read_gpu_table
-from rocmrun.system.support_matrix import read_support_matrix
+from rocmrun.system.package_data import read_gpu_table, read_support_matrix
 
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 

@@ -1,6 +1,6 @@
 """Whether the container's user may use its volumes: known only once the engine has made and filled them."""
 
-from rocmrun.core.host import EngineFacts
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.identity import ENTER, READ, WRITE, Identity
 from rocmrun.core.plan import Plan
 from rocmrun.errors import MountUnreadable

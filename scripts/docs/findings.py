@@ -2,7 +2,7 @@
 
 from rocmrun.core.diagnosis.finding import HOST_STEPS, Kind
 from rocmrun.core.diagnosis.kinds import parse_kinds
-from rocmrun.system.findings import read_findings
+from rocmrun.system.package_data import read_findings
 from scripts.docs.markdown import table
 
 

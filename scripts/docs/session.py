@@ -16,15 +16,17 @@ from rocmrun.core.caller import Caller
 from rocmrun.core.command_line import Options
 from rocmrun.core.draft import PlanRequest
 from rocmrun.core.exposure import score_plan
-from rocmrun.core.host import DeviceNode, HostFacts, PathFacts
+from rocmrun.core.host import DeviceNode, HostFacts
 from rocmrun.core.image_report import image_report
+from rocmrun.core.path_facts import PathFacts
 from rocmrun.core.plan_view import PlanView
 from rocmrun.core.planner import make_plan
 from rocmrun.system.profile_search import ProfileDirectory, ProfileSearch, shipped_directory
 from rocmrun.system.sysfs import read_host
+from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.images import planned_image
 from rocmrun.usecases.locks import LockPlaces, find_pin
-from rocmrun.usecases.prepare import Ask, load
+from rocmrun.usecases.prepare import load
 from scripts.docs.markdown import fenced
 from tests.hosts import FakeGpu, build_host
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from rocmrun.core.diagnosis.log_text import Line
-from rocmrun.core.host import EngineFacts, HostFacts
+from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.host import HostFacts
 
 Quotes = tuple[Line, ...]
 MOST_QUOTES = 3

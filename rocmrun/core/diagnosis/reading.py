@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from rocmrun.core.diagnosis.evidence import Body, Evidence, Node, Opened, Quotes, Value
 from rocmrun.core.diagnosis.log_text import Line, line_of, lines_of
-from rocmrun.core.host import EngineFacts, HostFacts
+from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.host import HostFacts
 
 # Never the cause of anything: kept aside, and told only when nothing else is there.
 NOISE = {

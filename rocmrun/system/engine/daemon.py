@@ -8,7 +8,8 @@ import docker
 import docker.errors
 import requests.exceptions
 
-from rocmrun.core.host import EngineFacts, VolumeFacts
+from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.path_facts import VolumeFacts
 from rocmrun.errors import EngineDenied, EngineUnreachable, EngineUnsuitable, RocmrunError
 from rocmrun.system.engine.calls import CALL_TIMEOUT_SECONDS, translated
 from rocmrun.system.engine.containers import EngineContainers

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from rocmrun.core.host import PathFacts
 from rocmrun.core.host_paths import SOCKET_FILES
 from rocmrun.core.mountinfo import Mount, mounted_below, other_names, parse_mountinfo
+from rocmrun.core.path_facts import PathFacts
 from rocmrun.system.sysfs.tree import has_acl
 
 Kind = Literal["directory", "file", "socket", "device", "other", "missing", "loop", "denied"]

@@ -21,7 +21,7 @@ from rocmrun.core.privilege_report import (
     TrialRecord,
     Verification,
 )
-from rocmrun.core.report import EngineSummary, HostSummary
+from rocmrun.core.run_record import EngineSummary, HostSummary
 from tests.builders import DIGEST, plan, request
 
 SIDE = {"total": 0.9, "band": "tight"}

@@ -6,7 +6,8 @@ from rich.console import Console
 
 from rocmrun.console.probe import print_report
 from rocmrun.core.plan import PlannedImage
-from rocmrun.core.report import ProbeCheck, ProbeReport, RunRecord
+from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.run_record import RunRecord
 from tests.builders import ENGINE, host, plan
 
 

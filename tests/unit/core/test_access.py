@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from rocmrun.core.access import AccessForecast, forecast_access
-from rocmrun.core.host import EngineFacts, PathFacts
+from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.path_facts import PathFacts
 from rocmrun.core.plan import Plan, PlannedMount
 from rocmrun.errors import DevicePermission, MountUnreadable
 from tests.builders import ENGINE, KFD_GROUP, RENDER_GROUP, gpu, host, node, plan

@@ -6,7 +6,8 @@ import pytest
 
 from rocmrun.core.doctor import CHECKS, Check, Seen
 from rocmrun.core.doctor_checks import host_checks
-from rocmrun.core.host import EngineFacts, HostFacts, PciGpu
+from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.host import HostFacts, PciGpu
 from rocmrun.core.image_report import Declared, ImageReport
 from rocmrun.core.report import ProbeCheck, ProbeReport
 from rocmrun.core.support import SupportReport

@@ -7,7 +7,7 @@ import pytest
 
 from rocmrun.core.gpu_table import GpuTable, parse_gpu_table, peaks_of
 from rocmrun.core.plan import PlannedGpu
-from rocmrun.system.gpu_table import read_gpu_table
+from rocmrun.system.package_data import read_gpu_table
 
 
 @pytest.fixture(scope="module")

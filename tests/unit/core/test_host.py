@@ -2,7 +2,8 @@
 
 import pytest
 
-from rocmrun.core.host import DeviceNode, EngineFacts, Gpu
+from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.host import DeviceNode, Gpu
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocmrun.core.junit import junit_xml
-from rocmrun.core.report import (
-    ProbeCheck,
-    ProbeReport,
-    RecordedError,
-    RefusedRun,
-    RunRecord,
-)
+from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.run_record import RecordedError, RefusedRun, RunRecord
 from tests.builders import ENGINE, host, plan
 
 AT = "2026-01-01T00:00:00+00:00"

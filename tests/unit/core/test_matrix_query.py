@@ -7,8 +7,7 @@ from rocmrun.core.lock import LockedFacts, PinnedImage
 from rocmrun.core.matrix import parse_matrix
 from rocmrun.core.matrix_query import answers, asked_gpu, carriers
 from rocmrun.errors import UsageError
-from rocmrun.system.gpu_table import read_gpu_table
-from rocmrun.system.support_matrix import read_support_matrix
+from rocmrun.system.package_data import read_gpu_table, read_support_matrix
 from tests.builders import DIGEST
 
 MATRIX = parse_matrix(read_support_matrix())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.host import PathFacts
+from rocmrun.core.path_facts import PathFacts
 from rocmrun.core.plan import PlannedUlimit
 from rocmrun.errors import PlanRefused, UsageError
 from tests.builders import SECCOMP, granted, host, plan, privileges

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.host import PathFacts
+from rocmrun.core.path_facts import PathFacts
 from rocmrun.core.plan import PlannedMount, PlannedTmpfs
 from rocmrun.errors import MountSourceInvalid, UsageError
 from tests.builders import (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.host import PathFacts, VolumeFacts
+from rocmrun.core.path_facts import PathFacts, VolumeFacts
 from rocmrun.core.plan import Plan, PlannedDevice, PlannedMount
 from rocmrun.core.policy import HOST_CAPABILITIES, check_policy
 from rocmrun.errors import PlanRefused

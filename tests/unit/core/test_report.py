@@ -4,8 +4,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rocmrun.core.host import EngineFacts, Gpu, HostFacts
-from rocmrun.core.report import ProbeCheck, ProbeReport, RecordedError, RunRecord
+from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.host import Gpu, HostFacts
+from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.run_record import RecordedError, RunRecord
 from tests.unit.core.plan_values import DIGEST, a_plan
 
 ENGINE = EngineFacts(kind="docker", version="29.0.0", api_version="1.52", address="unix:///run/d")

@@ -11,8 +11,7 @@ from rocmrun.core.matrix import parse_matrix
 from rocmrun.core.support import DECISIONS, ORDER, SupportReport, judge
 from rocmrun.core.support_finding import Finding, Verdict
 from rocmrun.core.support_host import driver_series
-from rocmrun.system.gpu_table import read_gpu_table
-from rocmrun.system.support_matrix import read_support_matrix
+from rocmrun.system.package_data import read_gpu_table, read_support_matrix
 from tests.builders import gpu, host
 
 MATRIX = parse_matrix(read_support_matrix())

@@ -6,7 +6,7 @@ import struct
 import tempfile
 from pathlib import Path
 
-from rocmrun.core.host import PathFacts
+from rocmrun.core.path_facts import PathFacts
 from rocmrun.system.sysfs import read_path
 from rocmrun.system.sysfs.paths import sockets_in
 

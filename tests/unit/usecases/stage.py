@@ -12,8 +12,8 @@ from rocmrun.core.report import Doing, ProbeCheck, ProbeEvent
 from rocmrun.core.run import PullEvent
 from rocmrun.core.voice import Voice
 from rocmrun.system.profile_search import default_search
+from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.launch import launch, probe
-from rocmrun.usecases.prepare import Ask
 from rocmrun.usecases.run import LaunchRequest
 from tests.builders import DIGEST, IMAGE, IMAGE_ID
 from tests.fakes import FakeEngine

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from rocmrun.core.host import EngineFacts
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.lock import Resolved
 from rocmrun.core.manifest import OCI_INDEX, OCI_MANIFEST

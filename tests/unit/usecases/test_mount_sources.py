@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rocmrun.core.command_line import Options
-from rocmrun.core.host import VolumeFacts
+from rocmrun.core.path_facts import VolumeFacts
 from rocmrun.errors import MountSourceInvalid
 from tests.builders import probe_output
 from tests.fakes import STDOUT, FakeEngine, Script

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rocmrun.core.command_line import Options
-from rocmrun.core.host import VolumeFacts
 from rocmrun.core.host_json import host_to_json
+from rocmrun.core.path_facts import VolumeFacts
 from rocmrun.core.run import PullEvent
 from rocmrun.errors import (
     EngineUnreachable,

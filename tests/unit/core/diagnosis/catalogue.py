@@ -9,7 +9,7 @@ from rocmrun.core.diagnosis.diagnose import diagnose
 from rocmrun.core.diagnosis.finding import Finding, Kind
 from rocmrun.core.diagnosis.kinds import parse_kinds
 from rocmrun.core.diagnosis.reading import read_text
-from rocmrun.system.findings import read_findings
+from rocmrun.system.package_data import read_findings
 
 DATA = Path(__file__).parents[3] / "data" / "failures.jsonl"
 KINDS: Mapping[str, Kind] = parse_kinds(read_findings())
