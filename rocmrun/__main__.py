@@ -101,22 +101,15 @@ def _failed(error: RocmrunError, *, launching: bool, as_json: bool) -> int:
 
 
 def _misused(error: "ClickException", *, command: str, as_json: bool) -> int:
-    """Say what is wrong with the command line in click's own words."""
-    from click import NoSuchOption
+    """Say what is wrong with the command line; a command that nothing was asked of shows its help."""
+    from click.exceptions import NoArgsIsHelpError
 
-    launching = command in RELAYING
-    if as_json:
-        return _failed(UsageError(error.format_message()), launching=launching, as_json=True)
-    error.show()
-    if command == "launch" and isinstance(error, NoSuchOption):
-        from rocmrun.core.docker_run_reasons import why_no_option
+    from rocmrun.cli.misuse import usage_error
 
-        if why := why_no_option(error.option_name):
-            sys.stderr.write(f"\ndocker's {error.option_name}: {why}\n")
-        sys.stderr.write(
-            "\nhint: a command and its options go after --: rocmrun launch PROFILE -- COMMAND …\n"
-        )
-    return LAUNCH_FAILED if launching else error.exit_code
+    if isinstance(error, NoArgsIsHelpError):
+        error.show()
+        return error.exit_code
+    return _failed(usage_error(error, command), launching=command in RELAYING, as_json=as_json)
 
 
 def _unexpected(error: Exception, *, arguments: Sequence[str], launching: bool) -> int:

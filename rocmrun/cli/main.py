@@ -71,7 +71,7 @@ class LazyGroup(click.Group):
             import difflib
 
             close = difflib.get_close_matches(name, COMMANDS, n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else " See 'rocmrun --help'."
+            hint = f" Did you mean '{close[0]}'?" if close else ""
             ctx.fail(f"No such command '{printable(name, 100)}'.{hint}")
         return super().resolve_command(ctx, args)
 

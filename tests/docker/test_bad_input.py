@@ -235,13 +235,13 @@ def test_out_of_disk_during_a_pull(workspace: Workspace, demo_image: str) -> Non
 
 
 def test_usage_mistakes_of_the_command_line(jobs: Jobs) -> None:
-    """click's own words, and the code that says that nothing ran."""
+    """Told as every other failure, with the code that says that nothing ran."""
     unknown = jobs.rocmrun("launch", jobs.tiny, "--no-such-option")
     missing = jobs.rocmrun("launch")
 
     assert (unknown.returncode, missing.returncode) == (125, 125)
-    assert "No such option" in unknown.stderr
-    assert "Missing argument 'PROFILE'" in missing.stderr
+    assert "error[usage]: no such option" in unknown.stderr
+    assert "error[usage]: missing argument 'PROFILE'" in missing.stderr
 
 
 def test_a_signal_before_anything_is_read(jobs: Jobs) -> None:

@@ -123,16 +123,18 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"rocmrun, version {__version__}\n"
 
 
-@pytest.mark.parametrize(
-    ("typed", "said"), [("lanch", "Did you mean 'launch'?"), ("qqq", "See 'rocmrun --help'.")]
-)
+@pytest.mark.parametrize(("typed", "said"), [("lanch", "; did you mean 'launch'?"), ("qqq", "")])
 def test_an_unknown_command_names_the_closest(
     typed: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([typed]) == 2
 
     captured = capsys.readouterr()
-    assert f"No such command '{typed}'. {said}" in captured.err
+    assert captured.err.splitlines() == [
+        f"error[usage]: no such command '{typed}'{said}",
+        "",
+        "hint: rocmrun --help",
+    ]
     assert captured.out == ""
 
 
@@ -141,7 +143,7 @@ def test_an_unknown_command_is_shown_without_control_characters(
 ) -> None:
     assert run(["\x1b]0;title\x07qq\x1b[31mq\x9b"]) == 2
 
-    assert "No such command 'qqq'." in capsys.readouterr().err
+    assert "no such command 'qqq'" in capsys.readouterr().err
 
 
 def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,7 +158,50 @@ def test_a_wrong_option_is_one_json_object_where_that_is_asked_for(
 
     error = error_of(capsys)
     assert (error["slug"], error["code"]) == ("usage", 2)
-    assert "--nosuch" in error["message"]
+    assert error["message"] == "no such option '--nosuch'"
+    assert error["hint"] == "rocmrun clean --help"
+
+
+def test_a_group_without_a_command_shows_its_help_and_json_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Help is no failure to be read by people; a script gets its object."""
+    assert run(["profiles"]) == 2
+    assert "Usage: rocmrun profiles" in capsys.readouterr().err
+
+    assert run(["profiles", "--json"]) == 2
+    assert error_of(capsys)["slug"] == "usage"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "details", "hint"),
+    [
+        (["lock", "--jobs", "many"], [], "rocmrun lock --help"),
+        (["logs"], ["Usage: rocmrun logs [OPTIONS] NAME"], "rocmrun logs --help"),
+        (["launch", "x", "--privileged"], ["docker's --privileged: never"], "go after --"),
+        (["launch", "x", "--port", "1"], [], "go after --"),
+        (["profiles", "shw"], [], "rocmrun profiles --help"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_told_as_every_failure(
+    arguments: list[str], details: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A slug, a sentence in our style, and where to read on."""
+    run(arguments)
+
+    captured = capsys.readouterr()
+    first, *between, blank, last = captured.err.splitlines()
+    assert captured.out == ""
+    assert first.startswith("error[usage]: ")
+    assert first.removeprefix("error[usage]: ")[0].islower()
+    assert not first.endswith(".")
+    assert len(between) == len(details)
+    assert all(
+        line.startswith(f"  {detail}") for line, detail in zip(between, details, strict=True)
+    )
+    assert blank == ""
+    assert last.startswith("hint: ")
+    assert hint in last
 
 
 def test_json_after_the_dashes_is_the_workloads(capsys: pytest.CaptureFixture[str]) -> None:
