@@ -12,6 +12,8 @@ class EngineFacts:
     Attributes:
         kind: "docker", "podman", or the name in /version.
         address: The socket or host that answered.
+        identity: What it calls itself, in the same words until it is installed anew; None where it has no name.
+        components: Name and version of what it starts containers with, "runc 1.1.5".
         api_version: The highest API version it speaks, "1.41".
         kernel: Its kernel release: another than the host's means another machine or VM.
         security_options: /info SecurityOptions as strings.
@@ -25,6 +27,8 @@ class EngineFacts:
     version: str
     api_version: str
     address: str
+    identity: str | None = None
+    components: tuple[str, ...] = ()
     kernel: str | None = None
     operating_system: str | None = None
     architecture: str | None = None

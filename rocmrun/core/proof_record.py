@@ -1,4 +1,4 @@
-"""When an earlier probe still counts: the same probe, plan, image, kernel, driver and GPUs, and not too long ago."""
+"""When an earlier probe still counts: the same probe, plan, image, engine, kernel, driver and GPUs, and not too long ago."""
 
 import hashlib
 from dataclasses import asdict
@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts
 from rocmrun.core.plan import Plan, canonical_json
 from rocmrun.core.report import ProbeReport
@@ -38,7 +39,9 @@ class ProofRecord(BaseModel):
     report: ProbeReport
 
 
-def proof_key(plan: Plan, host: HostFacts, level: str, source: bytes = b"") -> str:
+def proof_key(
+    plan: Plan, host: HostFacts, engine: EngineFacts | None, level: str, source: bytes = b""
+) -> str:
     """Return a digest over everything that a probe's result depends on; *source* is the probe's own text."""
     rights = {name: value for name, value in asdict(plan).items() if name not in _UNPROVEN}
     gpus = [
@@ -57,12 +60,29 @@ def proof_key(plan: Plan, host: HostFacts, level: str, source: bytes = b"") -> s
             plan.probe.operators,
             [asdict(check) for check in plan.probe.checks_at(level)],
         ),
+        "engine": _engine(engine),
         "kernel": host.kernel,
         "driver": (host.driver_version, host.driver_source),
         "gpus": gpus,
         "source": hashlib.sha256(source).hexdigest(),
     }
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def _engine(engine: EngineFacts | None) -> tuple[object, ...]:
+    """Return what an engine adds to a container by itself: who starts it, and what holds it by default."""
+    if engine is None:
+        return ()
+    return (
+        engine.kind,
+        engine.identity,
+        engine.version,
+        engine.components,
+        engine.default_runtime,
+        engine.security_options,
+        engine.cgroup_version,
+        engine.cgroup_driver,
+    )
 
 
 def reusable(

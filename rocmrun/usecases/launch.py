@@ -178,7 +178,7 @@ def prove_first(run: Run) -> Mapping[str, object] | None:
         run.record = run.record.without_probe("--no-probe")
         return None
     level = request.level or plan.probe.level
-    earlier = earlier_proof(plan, run.prepared.host, level)
+    earlier = earlier_proof(plan, run.prepared.host, run.prepared.engine, level)
     if earlier is not None:
         report, why = earlier
         voice.say(f"probe {level}: {why}, not run again (reuse = {plan.probe.reuse})")
@@ -204,7 +204,7 @@ def _prove(run: Run, level: str) -> Proof:
         check_files=run.prepared.check_files,
     )
     run.record = run.record.with_probe(proof.report)
-    keep_proof(run.plan, run.prepared.host, level, proof.report)
+    keep_proof(run.plan, run.prepared.host, run.prepared.engine, level, proof.report)
     return proof
 
 

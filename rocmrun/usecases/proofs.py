@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts
 from rocmrun.core.lock import LockedFacts
 from rocmrun.core.measured import measured_facts
@@ -17,9 +18,11 @@ from rocmrun.system.files import make_directory, read_text, write_atomic
 from rocmrun.system.package_data import read_probe_source
 
 
-def earlier_proof(plan: Plan, host: HostFacts, level: str) -> tuple[ProbeReport, str] | None:
+def earlier_proof(
+    plan: Plan, host: HostFacts, engine: EngineFacts | None, level: str
+) -> tuple[ProbeReport, str] | None:
     """Return an earlier report that still counts, and why; None when the probe must run."""
-    key = proof_key(plan, host, level, read_probe_source())
+    key = proof_key(plan, host, engine, level, read_probe_source())
     record = _record(_path(key))
     if record is None:
         return None
@@ -29,11 +32,13 @@ def earlier_proof(plan: Plan, host: HostFacts, level: str) -> tuple[ProbeReport,
     return (record.report, why) if why else None
 
 
-def keep_proof(plan: Plan, host: HostFacts, level: str, report: ProbeReport) -> None:
+def keep_proof(
+    plan: Plan, host: HostFacts, engine: EngineFacts | None, level: str, report: ProbeReport
+) -> None:
     """Keep a report that passed. Failing to is no failure: the next launch probes again."""
     if not report.usable:
         return
-    key = proof_key(plan, host, level, read_probe_source())
+    key = proof_key(plan, host, engine, level, read_probe_source())
     probed = plan.probe.image or plan.image
     record = ProofRecord(
         key=key,

@@ -82,13 +82,18 @@ class DockerEngine(EngineImages, EngineFiles, EngineContainers):
     def _ask_facts(self) -> EngineFacts:
         with translated("ask the engine about itself"):
             version, info = self._api.version(), self._api.info()
-        components = [part.get("Name", "") for part in version.get("Components") or ()]
-        kind = "podman" if any("Podman" in name for name in components) else "docker"
+        components = [
+            (part.get("Name", ""), part.get("Version", ""))
+            for part in version.get("Components") or ()
+        ]
+        kind = "podman" if any("Podman" in name for name, _ in components) else "docker"
         return EngineFacts(
             kind=kind,
             version=version.get("Version", ""),
             api_version=version.get("ApiVersion", ""),
             address=engine_address(),
+            identity=info.get("ID") or None,
+            components=tuple(sorted(f"{name} {number}" for name, number in components)),
             kernel=info.get("KernelVersion"),
             operating_system=info.get("OperatingSystem"),
             architecture=info.get("Architecture"),

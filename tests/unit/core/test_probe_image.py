@@ -49,7 +49,10 @@ def test_the_plan_says_whose_user_space_it_is_and_its_hash_covers_the_digest() -
 def test_a_proof_counts_for_one_build_of_the_probe_image_only() -> None:
     local = PlannedImage(ref=OTHER.ref, image_id=OTHER.image_id, source="local")
     rebuilt = replace(local, image_id="sha256:" + "6" * 64)
-    keys = {proof_key(probed_in(image), host(), "quick") for image in (None, OTHER, local, rebuilt)}
+    keys = {
+        proof_key(probed_in(image), host(), None, "quick")
+        for image in (None, OTHER, local, rebuilt)
+    }
 
     assert len(keys) == 4
 

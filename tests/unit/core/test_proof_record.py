@@ -5,17 +5,25 @@ from typing import Any, Literal
 
 import pytest
 
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.plan import Plan, ProbeSettings
 from rocmrun.core.proof_record import DAY_SECONDS, ProofRecord, proof_key, reusable
 from rocmrun.core.report import ProbeReport
-from tests.builders import DIGEST, PLANNED_IMAGE, gpu, host, plan, privileges
+from tests.builders import DIGEST, ENGINE, PLANNED_IMAGE, gpu, host, plan, privileges
 
 PASSED = ProbeReport(status="pass")
 KEY = "k"
 
 
-def key(job: Plan | None = None, *, level: str = "quick", gpus: Any = 2, **facts: Any) -> str:
-    return proof_key(job or plan(), host(gpus, **facts), level)
+def key(
+    job: Plan | None = None,
+    *,
+    level: str = "quick",
+    gpus: Any = 2,
+    engine: EngineFacts | None = ENGINE,
+    **facts: Any,
+) -> str:
+    return proof_key(job or plan(), host(gpus, **facts), engine, level)
 
 
 def why(
@@ -67,6 +75,28 @@ def test_another_image_level_kernel_driver_or_gpu_is_another_proof() -> None:
     }
 
     assert len(keys) == 8
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"version": "28.5.2"},
+        {"identity": "AAAA:BBBB"},
+        {"components": ("containerd 1.6.20", "runc 1.1.6")},
+        {"default_runtime": "crun"},
+        {"security_options": ("name=seccomp,profile=/etc/docker/seccomp.json",)},
+        {"security_options": (*ENGINE.security_options, "name=apparmor")},
+        {"cgroup_version": 1},
+        {"cgroup_driver": "cgroupfs"},
+    ],
+)
+def test_another_engine_or_one_set_up_anew_is_another_proof(changes: dict[str, Any]) -> None:
+    """The plan says what is asked of an engine; what it adds by itself is its own."""
+    assert key(engine=replace(ENGINE, **changes)) != key()
+
+
+def test_an_engine_that_is_called_by_another_address_is_the_same() -> None:
+    assert key(engine=replace(ENGINE, address="tcp://127.0.0.1:2375", mirrors=("m",))) == key()
 
 
 def test_a_gpu_that_is_not_passed_does_not_matter() -> None:
@@ -142,4 +172,5 @@ def test_another_probe_proves_again() -> None:
     """One that learned to look for more must look."""
     job, machine = plan(), host()
 
-    assert proof_key(job, machine, "quick", b"1") != proof_key(job, machine, "quick", b"2")
+    first, second = (proof_key(job, machine, ENGINE, "quick", source) for source in (b"1", b"2"))
+    assert first != second

@@ -225,6 +225,16 @@ def test_a_probe_runs_again_where_it_never_counts_or_was_for_other_rights(
     assert engine.calls == ["facts", *PROBED, *WORKED]
 
 
+def test_a_probe_runs_again_after_the_engine_was_upgraded(stage: Stage) -> None:
+    """What held the probe's container need not hold the next one."""
+    stage.launch(an_engine())
+    engine = an_engine(facts=replace(ENGINE, components=("runc 1.3.0",)))
+
+    stage.launch(engine)
+
+    assert engine.calls == ["facts", *PROBED, *WORKED]
+
+
 def test_a_probe_of_another_level_is_another_probe(stage: Stage) -> None:
     stage.launch(an_engine())
     engine = an_engine()
