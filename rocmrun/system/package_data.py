@@ -18,6 +18,11 @@ def read_findings() -> str:
     return _data("findings.toml")
 
 
+def read_public_words() -> str:
+    """Return public-words.txt: names that file systems, distributions, engines and ML programs share."""
+    return _data("public-words.txt")
+
+
 def read_probe_source() -> bytes:
     """Return gpu_probe.py as it is sent into containers: read, and never imported."""
     return (files("rocmrun") / "probe" / "gpu_probe.py").read_bytes()

@@ -6,7 +6,7 @@ from rocmrun.core.text import printable
 
 MASK = "…"
 
-_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
+RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     # Tokens that tell themselves by their form.
     (re.compile(r"\b(?:hf|ghp|gho|ghs|ghu|github_pat|glpat|sk|xox[abp]|AKIA|ASIA|npm|pypi)[_-]?[A-Za-z0-9_-]{12,}"), MASK),
     (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]{8,}"), MASK),
@@ -34,6 +34,6 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
 def masked(text: str, limit: int = 200) -> str:
     """Return *text* fit to be shown: no control characters, no secrets, no names of people."""
     shown = printable(text, 4 * limit)
-    for pattern, instead in _RULES:
+    for pattern, instead in RULES:
         shown = pattern.sub(instead, shown)
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
