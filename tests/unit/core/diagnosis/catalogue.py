@@ -12,12 +12,17 @@ from rocmrun.core.diagnosis.reading import read_text
 from rocmrun.system.package_data import read_findings
 
 DATA = Path(__file__).parents[3] / "data" / "failures.jsonl"
+HELD_OUT = Path(__file__).parents[3] / "data" / "held-out.jsonl"
 KINDS: Mapping[str, Kind] = parse_kinds(read_findings())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One report: what was printed, what was told beside it, and what it turned out to be."""
+    """One report: what was printed, what was told beside it, and what it turned out to be.
+
+    Attributes:
+        kind: "" for what is none of the doctor's kinds.
+    """
 
     name: str
     kind: str
@@ -32,6 +37,22 @@ def cases() -> tuple[Case, ...]:
         return tuple(_case(json.loads(line)) for line in file)
 
 
+def held_out() -> tuple[Case, ...]:
+    """Return the reports that were collected and frozen before any rule was tried on them."""
+    with HELD_OUT.open(encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    return tuple(
+        Case(
+            name=row["id"],
+            kind=row["kind"] or "",
+            text=_text(row),
+            verbatim=True,
+            confirmed=True,
+        )
+        for row in rows
+    )
+
+
 def found_in(text: str) -> tuple[Finding, ...]:
     """Return what the doctor finds in a text."""
     return diagnose(read_text(text), KINDS)
@@ -43,16 +64,20 @@ def names(found: tuple[Finding, ...]) -> list[str]:
 
 
 def _case(row: dict[str, object]) -> Case:
+    return Case(
+        name=str(row["id"]),
+        kind=str(row["kind"]),
+        text=_text(row),
+        verbatim=row["symptom_verbatim"] is True,
+        confirmed="unconfirmed" not in str(row["cause"]),
+    )
+
+
+def _text(row: dict[str, object]) -> str:
     evidence = row["evidence"]
     assert isinstance(evidence, dict)
     told = [
         f"{key}: {value if isinstance(value, str) else json.dumps(value)}"
         for key, value in evidence.items()
     ]
-    return Case(
-        name=str(row["id"]),
-        kind=str(row["kind"]),
-        text="\n".join([str(row["symptom_text"]), *told]),
-        verbatim=row["symptom_verbatim"] is True,
-        confirmed="unconfirmed" not in str(row["cause"]),
-    )
+    return "\n".join([str(row["symptom_text"]), *told])
