@@ -98,6 +98,12 @@ def warn(message: str) -> None:
     _line(_styled("warning:", "33") + f" {printable(message)}")
 
 
+def hint(message: str) -> None:
+    """Print what to look at next on stderr, unless --quiet."""
+    if not settings.quiet:
+        _line(f"{_styled('hint:', '36')} {printable(message)}")
+
+
 def report_error(error: RocmrunError, *, code: int, as_json: bool) -> None:
     """Print *error* once: a JSON object on stdout under --json, else text and hint on stderr."""
     if as_json:

@@ -19,6 +19,7 @@ class Voice:
         say: Messages.
         detail: Messages for those who asked for more.
         warn: Warnings.
+        hint: What to look at next, after something that went wrong in others' words.
         result: A line of result, for stdout.
         on_pull: Opened when a pull begins and closed when it ends; gives what takes its events.
         on_probe: Opened when a probe begins and closed when it ends; gives what takes its checks, and
@@ -28,6 +29,7 @@ class Voice:
     say: Callable[[str], None]
     detail: Callable[[str], None]
     warn: Callable[[str], None]
+    hint: Callable[[str], None]
     result: Callable[[str], None]
     on_pull: OnPull
     on_probe: OnProbe

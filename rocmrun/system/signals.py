@@ -110,9 +110,9 @@ class SignalQueue:
         self._saved_wakeup = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         self._saved = {number: signal.signal(number, _ignore) for number in self._numbers}
 
-    def wait(self, other: int) -> list[signal.Signals]:
-        """Block until a signal arrives or descriptor *other* is readable; return the signals, in order."""
-        select.select([self._read, other], [], [])
+    def wait(self, other: int, timeout_seconds: float | None = None) -> list[signal.Signals]:
+        """Block until a signal arrives, descriptor *other* is readable or time is up; return the signals, in order."""
+        select.select([self._read, other], [], [], timeout_seconds)
         try:
             data = os.read(self._read, 4096)
         except BlockingIOError:

@@ -6,6 +6,7 @@ import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -19,6 +20,7 @@ BROKEN_PIPE = 141
 RESIZE_TRIES = 20
 RESIZE_PAUSE_SECONDS = 0.05
 CHUNK = 65536
+LAST_BYTES = 16384
 ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
 
 
@@ -27,7 +29,9 @@ class Foreground:
     """One attached run. Bytes pass through unchanged in both directions.
 
     Attributes:
-        killed: Whether the user had the container killed.
+        killed: Whether we killed the container, asked to or after its stop timeout.
+        asked_to_end: Whether a signal that ends programs was sent on to the workload.
+        last_output: The end of what the workload printed; nothing of a terminal.
     """
 
     engine: Engine
@@ -38,6 +42,10 @@ class Foreground:
     say: Callable[[str], None]
     on_started: Callable[[], None]
     killed: bool = field(init=False, default=False)
+    asked_to_end: bool = field(init=False, default=False)
+    last_output: bytes = field(init=False, default=b"")
+    _stop_timeout_seconds: int = field(init=False, default=0)
+    _deadline: float | None = field(init=False, default=None)
     _wake: int = field(init=False, default=-1)
     _code: int | Exception | None = field(init=False, default=None)
     _lost: OSError | None = field(init=False, default=None)
@@ -47,11 +55,13 @@ class Foreground:
     def run(self, stop_timeout_seconds: int) -> int:
         """Start the container, relay until it ends and return its exit code.
 
+        After SIGTERM it has *stop_timeout_seconds* until it is killed, as `docker stop` does it.
         Returns 141 when nobody reads our stdout any more: the container is then stopped.
 
         Raises:
             OutputUnwritable: our stdout or stderr takes no more; the container was stopped.
         """
+        self._stop_timeout_seconds = stop_timeout_seconds
         woken, self._wake = os.pipe()
         os.set_blocking(woken, False)
         queue = SignalQueue(window_size=self.tty)
@@ -70,20 +80,21 @@ class Foreground:
             if self.stdin:
                 threading.Thread(target=self._copy_input, daemon=True).start()
             while not self._finished():
-                for number in queue.wait(woken):
+                for number in queue.wait(woken, self._seconds_left()):
                     self._handle(number)
+                self._kill_when_overdue()
                 with contextlib.suppress(BlockingIOError):
                     os.read(woken, CHUNK)
-            return self._result() if self._lost is None else self._stop(stop_timeout_seconds)
+            return self._result() if self._lost is None else self._stop()
 
     def _finished(self) -> bool:
         return self._lost is not None or (self._code is not None and self._all_written)
 
-    def _stop(self, timeout_seconds: int) -> int:
+    def _stop(self) -> int:
         """End a workload that talks to nobody."""
         # Docker 20.10 sees no end of a container while an attached client reads nothing.
         self.attachment.close()
-        self.engine.stop(self.container_id, timeout_seconds)
+        self.engine.stop(self.container_id, self._stop_timeout_seconds)
         if isinstance(self._lost, BrokenPipeError):
             return BROKEN_PIPE
         reason = self._lost.strerror if self._lost else ""
@@ -103,6 +114,20 @@ class Foreground:
             self._code = error
         os.write(self._wake, b".")
 
+    def _seconds_left(self) -> float | None:
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    def _kill_when_overdue(self) -> None:
+        if self._finished() or self._seconds_left() != 0.0:
+            return
+        self._deadline = None
+        if self._code is not None:
+            # It has ended, and whoever reads its output takes too long for whoever stops it.
+            self._all_written = True
+            return
+        self.say(f"it still runs {self._stop_timeout_seconds} s after SIGTERM")
+        self._kill()
+
     def _handle(self, number: signal.Signals) -> None:
         if number == signal.SIGWINCH:
             self.engine.resize(self.container_id, *terminal.size())
@@ -117,6 +142,9 @@ class Foreground:
                 self._kill()
                 return
             self.say("sent SIGINT to the container; press Ctrl-C again to kill it")
+        self.asked_to_end = self.asked_to_end or number in ENDING
+        if number == signal.SIGTERM and self._deadline is None:
+            self._deadline = time.monotonic() + self._stop_timeout_seconds
         self.engine.kill(self.container_id, number.name)
 
     def _kill(self) -> None:
@@ -146,6 +174,8 @@ class Foreground:
             except OSError as error:
                 self._lost = error
                 break
+            if not self.tty:
+                self.last_output = (self.last_output + data)[-LAST_BYTES:]
         self._all_written = True
         os.write(self._wake, b".")
 

@@ -74,9 +74,28 @@ def run_foreground(run: Run, container: CreatedContainer, release: Callable[[], 
     code = foreground.run(plan.stop_timeout_seconds)
     notify(f"STOPPING=1\nSTATUS={container.name} ended with {code}")
     run.record = run.record.ended(ended_at=now(), exit_code=code)
-    if code == KILLED and not foreground.killed:
-        run.voice.warn(_killed(plan, noticed=run.engine.state(container.container_id).oom_killed))
+    if code != 0 and not (foreground.killed or foreground.asked_to_end):
+        _tell_why(run, container, code, foreground.last_output)
     return code
+
+
+def _tell_why(run: Run, container: CreatedContainer, code: int, last_output: bytes) -> None:
+    """Say after the workload's own words what its end points to, where that is all but certain."""
+    # Only failures pay for the rules.
+    from rocmrun.usecases.doctor import cause_lines, causes_in  # noqa: PLC0415
+
+    text = [last_output.decode(errors="replace")]
+    if container.record["HostConfig"].get("ReadonlyRootfs"):
+        # What the engine knows settles what a text leaves open.
+        text.append("ReadonlyRootfs: true")
+    if code == KILLED:
+        noticed = run.engine.state(container.container_id).oom_killed
+        run.voice.warn(_killed(run.plan, noticed=noticed))
+        text.append("OOMKilled: true" if noticed else f"exit code {code}")
+    found = causes_in("\n".join(text))
+    if found and found[0].confidence == "high":
+        for line in cause_lines(found[0]):
+            run.voice.hint(line)
 
 
 def _killed(plan: Plan, *, noticed: bool) -> str:

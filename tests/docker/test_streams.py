@@ -15,7 +15,8 @@ import docker
 import pytest
 
 from tests.docker.jobs import Jobs
-from tests.docker.waiting import ended, exists, read_until, until, until_running
+from tests.docker.waiting import ended, exists, read_until, started, until, until_running
+from tests.workspace import Workspace
 
 WRITE_BOTH = """
 import random, sys
@@ -179,6 +180,24 @@ def test_a_second_interrupt_kills(engine: docker.DockerClient, jobs: Jobs) -> No
     assert "press Ctrl-C again to kill it" in said
     assert "memory limit" not in said
     assert not exists(engine, name)
+
+
+def test_a_workload_that_ignores_sigterm_is_killed_after_its_stop_timeout(
+    workspace: Workspace, tiny_image: str
+) -> None:
+    """As `docker stop` does it: whoever stops a service knows when it is over."""
+    profile = workspace.profile(tiny_image, "[container]\nstop_timeout = 1\n")
+    deaf = "trap '' TERM; echo ready; while :; do sleep 0.1; done"
+    words = ("launch", profile, "--no-probe", "--", "sh", "-c", deaf)
+    with started(workspace.rocmrun, *words) as process:
+        read_until(process.stdout, b"ready\n")
+        process.send_signal(signal.SIGTERM)
+        code, _, said = ended(process)
+
+    assert code == 137
+    assert "rocmrun: it still runs 1 s after SIGTERM\nrocmrun: killing the container\n" in said
+    # Nobody looks for want of memory.
+    assert "memory" not in said
 
 
 def test_two_interrupts_end_a_workload_whose_output_nobody_takes(

@@ -35,6 +35,7 @@ class Heard:
     said: list[str] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
     pulls: list[PullEvent] = field(default_factory=list)
     checks: list[ProbeCheck] = field(default_factory=list)
@@ -47,6 +48,7 @@ class Heard:
             say=self.said.append,
             detail=self.details.append,
             warn=self.warnings.append,
+            hint=self.hints.append,
             result=self.results.append,
             on_pull=lambda: nullcontext(self.pulls.append),
             on_probe=lambda: nullcontext(self._probe_event),
@@ -61,7 +63,7 @@ class Heard:
     @property
     def words(self) -> str:
         """All of it."""
-        return "\n".join((*self.said, *self.details, *self.warnings, *self.results))
+        return "\n".join((*self.said, *self.details, *self.warnings, *self.hints, *self.results))
 
 
 @dataclass(kw_only=True)

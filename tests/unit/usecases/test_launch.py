@@ -235,6 +235,51 @@ def test_a_probe_runs_again_after_the_engine_was_upgraded(stage: Stage) -> None:
     assert engine.calls == ["facts", *PROBED, *WORKED]
 
 
+EROFS = Script(frames=[(STDERR, b"sh: can't create /app/db: Read-only file system\n")], exit_code=1)
+
+
+def test_a_workload_that_fails_for_a_known_reason_is_told_where_to_read(stage: Stage) -> None:
+    """After its own words, which are not changed."""
+    assert stage.launch(an_engine(scripts={"workload": EROFS})) == 1
+
+    (hint,) = stage.heard.hints
+    assert hint.startswith("likely cause: ")
+    assert hint.endswith(": rocmrun explain readonly-rootfs")
+
+
+@pytest.mark.parametrize(
+    ("script", "asked"),
+    [
+        (replace(EROFS, exit_code=0), {}),
+        (EROFS, {"tty": True}),
+        (Script(frames=[(STDERR, b"AssertionError: 3 != 4\n")], exit_code=1), {}),
+        (Script(exit_code=3), {}),
+        (
+            replace(
+                EROFS, until_killed=True, on_start=lambda: os.kill(os.getpid(), signal.SIGTERM)
+            ),
+            {},
+        ),
+    ],
+    ids=["success", "terminal", "unknown", "silent", "stopped"],
+)
+def test_no_cause_is_named_where_none_is_sure(
+    stage: Stage, script: Script, asked: dict[str, Any]
+) -> None:
+    """Nor of what went well, of a terminal's screen, or of what was asked to end."""
+    stage.launch(an_engine(scripts={"workload": script}), ask=stage.ask(**asked))
+
+    assert stage.heard.hints == []
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_kill_is_blamed_on_memory_where_the_engine_saw_it(stage: Stage, *, noticed: bool) -> None:
+    """Else somebody may have sent the signal."""
+    stage.launch(an_engine(scripts={"workload": Script(exit_code=137, oom_killed=noticed)}))
+
+    assert [hint.rpartition(" ")[2] for hint in stage.heard.hints] == ["oom-cgroup-137"] * noticed
+
+
 def test_a_probe_of_another_level_is_another_probe(stage: Stage) -> None:
     stage.launch(an_engine())
     engine = an_engine()
