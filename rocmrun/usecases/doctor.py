@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,6 +18,7 @@ from rocmrun.core.diagnosis.reading import read_text
 from rocmrun.core.doctor import SURE, Check, Diagnosis, Seen
 from rocmrun.core.doctor_checks import host_checks
 from rocmrun.core.engine_facts import EngineFacts
+from rocmrun.core.host import HostFacts
 from rocmrun.core.image_report import environment_lints, image_report
 from rocmrun.core.report import ProbeReport
 from rocmrun.core.report_parser import ReportParser
@@ -73,6 +75,22 @@ def add_cause(error: RocmrunError) -> None:
         error.details = (*error.details, *cause_lines(found[0]))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """All that a diagnosis is made from, with nothing judged yet.
+
+    Attributes:
+        seen: The host with its engine; None where a text alone is asked about.
+        log: What a program printed.
+        prepared: The plan and what it was made from; None without a profile, or where none can be made.
+    """
+
+    seen: Seen | None = None
+    log: str | None = None
+    report: ProbeReport | None = None
+    prepared: Prepared | None = None
+
+
 def examine(
     ask: Ask | None,
     *,
@@ -82,10 +100,40 @@ def examine(
     connect: Callable[[], Engine],
 ) -> Diagnosis:
     """Return the host's checks (unless a text alone is asked about) and the causes that the texts point to."""
+    return judged(look(ask, host_root=host_root, log=log, report=report, connect=connect))
+
+
+def look(
+    ask: Ask | None,
+    *,
+    host_root: Path,
+    log: str | None,
+    report: ProbeReport | None,
+    connect: Callable[[], Engine],
+    host: HostFacts | None = None,
+    always: bool = False,
+) -> Case:
+    """Look at the host, unless a text alone is asked about.
+
+    Args:
+        ask: The profile and what the command line changes in it.
+        host_root: Read in place of "/".
+        log: What a program printed.
+        report: What a probe found.
+        connect: Returns the engine.
+        host: Facts saved on another machine: then neither this host nor its engine is looked at.
+        always: Look at the host beside a text too.
+    """
+    if ask is None and host is None and not always and not (log is None and report is None):
+        return Case(log=log, report=report)
+    seen, prepared = _seen(ask, host or host_root, report, connect)
+    return Case(seen=seen, log=log, report=report, prepared=prepared)
+
+
+def judged(case: Case) -> Diagnosis:
+    """Return what the checks and the rules make of a case."""
     kinds = known_kinds()
-    seen = None
-    if ask is not None or (log is None and report is None):
-        seen = _seen(ask, host_root, report, connect)
+    seen, log, report = case.seen, case.log, case.report
     checks = host_checks(seen) if seen else ()
     text = "\n".join([*([log] if log else []), *([report_text(report)] if report else [])])
     host, engine = (seen.host, seen.engine) if seen else (None, None)
@@ -111,30 +159,39 @@ def _with_checks(
 
 
 def _seen(
-    ask: Ask | None, host_root: Path, report: ProbeReport | None, connect: Callable[[], Engine]
-) -> Seen:
+    ask: Ask | None,
+    place: HostFacts | Path,
+    report: ProbeReport | None,
+    connect: Callable[[], Engine],
+) -> tuple[Seen, Prepared | None]:
     engine, facts, problem = None, None, ""
-    try:
-        engine = connect()
-        facts = engine.facts()
-    except RocmrunError as error:
-        problem = error.message
+    if isinstance(place, Path):
+        try:
+            engine = connect()
+            facts = engine.facts()
+        except RocmrunError as error:
+            problem = error.message
     if ask is None:
-        return Seen(host=read_host(host_root), engine=facts, engine_problem=problem, report=report)
+        return Seen(host=_host(place), engine=facts, engine_problem=problem, report=report), None
     try:
         prepared = prepare(ask, engine, fetch=False, on_pull=_nothing_is_pulled)
     except (HostNotReady, PlanRefused) as error:
         # What the plan cannot be made from is what the doctor is asked about.
         refusal = (error.slug, error.message, error.hint or "")
-        return Seen(
-            host=read_host(host_root),
+        seen = Seen(
+            host=_host(place),
             wants_gpus=load(ask).profile.accelerator == "rocm",
             engine=facts,
             engine_problem=problem,
             refusal=refusal,
             report=report,
         )
-    return _of_plan(prepared, facts, problem, report)
+        return seen, None
+    return _of_plan(prepared, facts, problem, report), prepared
+
+
+def _host(place: HostFacts | Path) -> HostFacts:
+    return read_host(place) if isinstance(place, Path) else place
 
 
 def _nothing_is_pulled() -> NoReturn:
