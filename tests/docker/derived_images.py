@@ -12,12 +12,17 @@ from tests.workspace import Workspace
 
 @contextlib.contextmanager
 def derived(
-    engine: docker.DockerClient, base: str, changes: Sequence[str]
+    engine: docker.DockerClient, base: str, changes: Sequence[str], *, run: str = "true"
 ) -> Iterator[tuple[str, str]]:
-    """Make an image of *base* with Dockerfile instructions; yield its reference and id, and remove it."""
+    """Make an image of *base* with Dockerfile instructions; yield its reference and id, and remove it.
+
+    *run* is a shell's command that changes its files.
+    """
     repository = f"localhost/rocmrun-test/{secrets.token_hex(6)}"
-    container = engine.api.create_container(base, ["true"])["Id"]
+    container = engine.api.create_container(base, ["sh", "-c", run])["Id"]
     try:
+        engine.api.start(container)
+        assert engine.api.wait(container)["StatusCode"] == 0
         made = engine.api.commit(container, repository, tag="1", changes=list(changes))
     finally:
         engine.api.remove_container(container, v=True)
