@@ -67,8 +67,13 @@ class Tree:
 
     def text(self, path: str) -> str | None:
         """Return the text of a file, None when it cannot be read."""
+        data = self.data(path)
+        return None if data is None else data.decode("utf-8", "replace")
+
+    def data(self, path: str) -> bytes | None:
+        """Return the bytes of a file, None when it cannot be read."""
         try:
-            return self._read(self._root + path).decode("utf-8", "replace")
+            return self._read(self._root + path)
         except OSError as error:
             self._failed(path, error)
         except ValueError:  # a null byte in the name
