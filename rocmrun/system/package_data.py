@@ -23,6 +23,11 @@ def read_public_words() -> str:
     return _data("public-words.txt")
 
 
+def read_system_calls() -> str:
+    """Return system-calls.tsv: the numbers of system calls, by architecture."""
+    return _data("system-calls.tsv")
+
+
 def read_probe_source() -> bytes:
     """Return gpu_probe.py as it is sent into containers: read, and never imported."""
     return (files("rocmrun") / "probe" / "gpu_probe.py").read_bytes()
