@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from rocmrun.core.exposure import score_plan
+from rocmrun.core.host import HostFacts
 from rocmrun.core.host_json import host_from_json
 from rocmrun.core.image_report import image_report
 from rocmrun.core.plan_view import PlanView
@@ -24,19 +25,26 @@ def plan_profile(
     connect: Callable[[], Engine] = connect,
 ) -> Prepared:
     """Return the plan, made without an engine when *offline* and for a saved host when *host_file* is given."""
-    host = None
-    if host_file is not None:
-        text = read_text(host_file, InputError)
-        if text is None:
-            msg = f"host file {host_file} does not exist"
-            raise InputError(msg, hint="make one with `rocmrun host --json > FILE` on that host")
-        host = host_from_json(text)
+    host = saved_host(host_file) if host_file is not None else None
     try:
         engine = None if offline else connect()
     except EngineUnreachable as error:
         error.hint = f"{error.hint}; or plan without one: --offline"
         raise
     return prepare(ask(host=host), engine, fetch=False, on_pull=_nothing_is_pulled)
+
+
+def saved_host(path: Path) -> HostFacts:
+    """Return the host that was saved in a file.
+
+    Raises:
+        InputError: there is none in it.
+    """
+    text = read_text(path, InputError)
+    if text is None:
+        msg = f"host file {path} does not exist"
+        raise InputError(msg, hint="make one with `rocmrun host --json > FILE` on that host")
+    return host_from_json(text)
 
 
 def view(prepared: Prepared) -> PlanView:

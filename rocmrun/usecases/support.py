@@ -1,6 +1,7 @@
 """What AMD's support matrix says of a plan, and what the profile wants done about it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rocmrun.core.gpu_table import parse_gpu_table
 from rocmrun.core.host import HostFacts
@@ -18,24 +19,52 @@ from rocmrun.system.package_data import read_gpu_table, read_support_matrix
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What the matrix is asked of a plan, beside the host.
+
+    Attributes:
+        gpus: Indices of the GPUs that are passed.
+        override: HSA_OVERRIDE_GFX_VERSION inside, where it is set.
+    """
+
+    gpus: tuple[int, ...]
+    claims: LockedFacts | None = None
+    override: str | None = None
+
+
 def support_of(
     plan: Plan, host: HostFacts, claims: LockedFacts | None, image: ImageFacts | None
 ) -> SupportReport | None:
     """Return what the matrix says of *plan* on *host*; None for a plan without AMD GPUs."""
-    passed = {gpu.index for gpu in plan.gpus}
-    if plan.probe.accelerator != "rocm" or not passed:
+    asked = question(plan, claims, image)
+    return answer(asked, host) if asked else None
+
+
+def question(plan: Plan, claims: LockedFacts | None, image: ImageFacts | None) -> Question | None:
+    """Return what the matrix is to be asked; None for a plan without AMD GPUs."""
+    if plan.probe.accelerator != "rocm" or not plan.gpus:
         return None
     baked = image.environment if image else {}
     asked = [name for name in plan.env_from if name == OVERRIDE]
     # A profile's empty value takes the image's away.
     inside = {**baked, **dict(plan.env), **values_of(asked)}
+    return Question(
+        gpus=tuple(gpu.index for gpu in plan.gpus),
+        claims=claims,
+        override=inside.get(OVERRIDE) or None,
+    )
+
+
+def answer(asked: Question, host: HostFacts) -> SupportReport:
+    """Return what the matrix says on *host*."""
     return judge(
         parse_matrix(read_support_matrix()),
         parse_gpu_table(read_gpu_table()),
         host,
-        [gpu for gpu in host.gpus if gpu.index in passed],
-        claims,
-        override=inside.get(OVERRIDE) or None,
+        [gpu for gpu in host.gpus if gpu.index in asked.gpus],
+        asked.claims,
+        override=asked.override,
     )
 
 
