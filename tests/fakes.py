@@ -73,6 +73,7 @@ class Container:
     closed: bool = False
     signals: list[str] = field(default_factory=list)
     sizes: list[tuple[int, int]] = field(default_factory=list)
+    ports: list[dict[str, Any]] = field(default_factory=list)
     started: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -415,7 +416,7 @@ class FakeEngine:
         container.sizes.append((rows, columns))
 
     def containers(self, label: str, *, running_only: bool = False) -> list[dict[str, Any]]:
-        """Return summaries of the containers that carry *label*."""
+        """Return summaries of the containers that carry *label*, of all for ""."""
         own = [
             {
                 "Id": each.id,
@@ -423,11 +424,13 @@ class FakeEngine:
                 "Labels": each.labels,
                 "State": each.status,
                 "Status": f"Exited ({each.exit_code}) now" if each.status == "exited" else "Up now",
+                "Ports": each.ports,
             }
             for each in self.kept
         ]
         return [
             summary
             for summary in (*self.others, *own)
-            if label in summary["Labels"] and (not running_only or summary["State"] == "running")
+            if (not label or label in summary["Labels"])
+            and (not running_only or summary["State"] == "running")
         ]

@@ -23,6 +23,7 @@ from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.gpu_guard import gpus_reserved
 from rocmrun.usecases.images import how_known
 from rocmrun.usecases.mount_sources import check_unchanged
+from rocmrun.usecases.port_guard import check_ports
 from rocmrun.usecases.prepare import Prepared, load, prepare
 from rocmrun.usecases.proofs import earlier_proof, keep_proof
 from rocmrun.usecases.proving import Proof, prove
@@ -47,6 +48,7 @@ def launch(request: LaunchRequest, *, connect: Callable[[], Engine], voice: Voic
             make_cache(run)
             run.replaced = _replaced(run)
             with _reserved(run) as release:
+                check_ports(run.plan, run.engine, leaving=_leaving(run))
                 proof = prove_first(run)
                 return run_workload(run, proof, release)
 
@@ -218,8 +220,12 @@ def _reserved(run: Run) -> contextlib.AbstractContextManager[Callable[[], None]]
         read_host=lambda: read_host(request.ask.host_root),
         lock_directory=request.lock_directory,
         say=run.voice.say,
-        leaving=(run.replaced.container_id,) if run.replaced else (),
+        leaving=_leaving(run),
     )
+
+
+def _leaving(run: Run) -> tuple[str, ...]:
+    return (run.replaced.container_id,) if run.replaced else ()
 
 
 def _replaced(run: Run) -> Workload | None:

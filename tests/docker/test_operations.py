@@ -146,15 +146,21 @@ def test_a_workload_hands_over_and_takes_back(
 def test_a_successor_takes_the_port_over(
     workspace: Workspace, tiny_image: str, bridge: str
 ) -> None:
-    """Both publish the same port; one that cannot have it gives it back."""
+    """Both publish the same port; one that cannot have it gives it back; whoever replaces nobody is told at once."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     ports = f'network = "bridge"\nports = ["127.0.0.1:{port}:8000"]\nstop_timeout = 5\n'
     profile = workspace.profile(tiny_image, f"[container]\n{ports}")
     answer = "exec nc -ll -p 8000 -e echo {}"
 
-    serve(workspace, profile, command=answer.format("first"))
+    name = serve(workspace, profile, command=answer.format("first"))
     until(lambda: said_on(port) == b"first\n", "the first one answers")
+    # Before the proof, which this image without Python would fail.
+    refused = workspace.rocmrun("launch", profile, "--detach")
+    assert refused.returncode == 125
+    assert "error[port-taken]: " in refused.stderr
+    assert f"127.0.0.1:{port}/tcp: {name} (profile {profile}, Up " in refused.stderr
+    assert f"hint: rocmrun stop {name}, or publish another port" in refused.stderr
     ends = ("launch", profile, "--no-probe", "--detach", "--replace", "--", "false")
     assert workspace.rocmrun(*ends).returncode == 125
     until(lambda: said_on(port) == b"first\n", "the first one answers again")
