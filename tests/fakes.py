@@ -287,8 +287,14 @@ class FakeEngine:
         """Create a container and record it as Docker does."""
         role = request.get("Labels", {}).get("io.rocmrun.role", "")
         self._call("create", role)
+        image = self.images[request["Image"]]
+        if not any(
+            (request.get("Entrypoint"), request.get("Cmd"), image.entrypoint, image.command)
+        ):
+            msg = "cannot create the container: no command specified (status 400)"
+            raise EngineFailed(msg)
         identity = f"{next(self._numbers):064x}"
-        record = recorded(request, self.images[request["Image"]], name=name)
+        record = recorded(request, image, name=name)
         if role in self.change:
             self.change[role](record)
         self.containers_by_id[identity] = Container(

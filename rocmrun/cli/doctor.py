@@ -28,6 +28,21 @@ from rocmrun.cli.options import (
     metavar="FILE",
     help="Read what `rocmrun probe --report FILE` wrote.",
 )
+@click.option(
+    "--container", metavar="NAME", help="Look at a container that runs: of a profile, or any."
+)
+@click.option(
+    "--watch",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="With --container: look for that long, until Ctrl-C at most.",
+)
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    help="With --watch: between two samples; 1 by default.",
+)
 @profile_dir_option
 @set_option
 @lockfile_option
@@ -38,6 +53,9 @@ def command(
     profile: str | None,
     log: str | None,
     probe_report: Path | None,
+    container: str | None,
+    watch: float | None,
+    interval: float | None,
     as_json: bool,
     host_root: Path,
     **shared: Any,
@@ -46,6 +64,7 @@ def command(
 
     With --log or --probe-report alone the text is judged by itself: it may come from another machine.
     Lines of the form `key: value` in it are facts about the failure (flags, env, groups, versions).
+    With --container a running one is looked at: what its GPUs do, which devices it holds, what limits it.
     Exit code 0 when nothing stands in the way, 1 when something must be mended first.
 
     \b
@@ -53,12 +72,19 @@ def command(
       rocmrun doctor
       rocmrun doctor vllm-serve --set model_dir=/srv/models
       docker logs vllm 2>&1 | rocmrun doctor --log -
+      rocmrun doctor --container vllm-serve --watch 30
     """
     from rocmrun.console.doctor import diagnosis_as_json, print_diagnosis
     from rocmrun.console.output import emit_json, out
     from rocmrun.usecases.doctor import examine, read_log, read_report
     from rocmrun.usecases.engines import connect
 
+    if container is not None:
+        _alone(profile, log, probe_report)
+        return _look_into(container, watch, interval, host_root=host_root, as_json=as_json)
+    if watch is not None or interval is not None:
+        msg = "--watch and --interval are for --container NAME"
+        raise click.UsageError(msg)
     found = examine(
         _ask(profile, host_root, shared) if profile else None,
         host_root=host_root,
@@ -70,6 +96,34 @@ def command(
         emit_json(diagnosis_as_json(found))
     else:
         print_diagnosis(out(), found)
+    return 1 if found.blocked else 0
+
+
+def _alone(*others: object) -> None:
+    if any(other is not None for other in others):
+        msg = "--container goes with neither a PROFILE, --log nor --probe-report"
+        raise click.UsageError(msg)
+
+
+def _look_into(
+    name: str, watch: float | None, interval: float | None, *, host_root: Path, as_json: bool
+) -> int:
+    from rocmrun.console.output import emit_json, out
+    from rocmrun.console.running_container import examined_as_json, print_examined, shown_watch
+    from rocmrun.usecases.engines import connect
+    from rocmrun.usecases.examine_container import GLANCE_SECONDS, Watch, examine_container
+
+    if interval is not None and watch is None:
+        msg = "--interval is for --watch SECONDS"
+        raise click.UsageError(msg)
+    seconds = watch or GLANCE_SECONDS
+    with shown_watch(seconds) as show:
+        how = Watch(seconds=seconds, interval=interval or GLANCE_SECONDS, on_sample=show)
+        found = examine_container(connect(), name, watch=how, host_root=host_root)
+    if as_json:
+        emit_json(examined_as_json(found))
+    else:
+        print_examined(out(), found)
     return 1 if found.blocked else 0
 
 

@@ -111,4 +111,4 @@ class Engine(Protocol):
         """Set the size of a running container's terminal."""
 
     def containers(self, label: str, *, running_only: bool = False) -> list[dict[str, Any]]:
-        """List containers that carry a label."""
+        """List containers that carry a label; "" is any."""

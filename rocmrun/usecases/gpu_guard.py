@@ -107,7 +107,7 @@ def users(
         where = {pid: find_container(pid) for pid in gpu.holders}
         # Processes of a container that is named already; where nobody can tell, a GPU that it holds is enough.
         others = [
-            _process(engine, pid, container)
+            named_process(engine, pid, container)
             for pid, container in where.items()
             if container not in named and not (container is None and gpu.render_minor in taken)
         ]
@@ -116,7 +116,8 @@ def users(
     return found
 
 
-def _process(engine: Engine, pid: int, container: str | None) -> str:
+def named_process(engine: Engine, pid: int, container: str | None) -> str:
+    """Return a phrase for a process, with the name of the container that it is in."""
     if container is None:
         return f"process {pid}"
     name = container[:12]

@@ -132,9 +132,9 @@ class EngineContainers:
             self._api.resize(container_id, height=rows, width=columns)
 
     def containers(self, label: str, *, running_only: bool = False) -> list[dict[str, Any]]:
-        """Return the engine's summary of every container that carries *label* ("name" or "name=value")."""
+        """Return the engine's summary of every container that carries *label* ("name", "name=value", "" for any)."""
         with translated("list containers"):
             found: list[dict[str, Any]] = self._api.containers(
-                all=not running_only, filters={"label": label}
+                all=not running_only, filters={"label": label} if label else {}
             )
         return found
