@@ -39,6 +39,7 @@ class Search:
         self._known: dict[tuple[Members, bool], list[bool]] = {}
         self._best: Members = space.asked
         self._proven: set[str] = set()
+        self._floor: Members | None = None
         self._confirm = 1
         self._rounds = 0
         self._purpose: Purpose = "gate"
@@ -85,12 +86,20 @@ class Search:
         return any(self._answers(asked)) and self._deep_passes(asked)
 
     def _search(self) -> Members:
+        self._leave_out_idle()
         needed: Members = frozenset()
         if self._settings.jobs >= BATCH_FROM:
             needed = self._essential(frozenset(self._order))
             if self._passes(needed):
                 return needed
         return self._dropped(needed)
+
+    def _leave_out_idle(self) -> None:
+        """Leave out what nothing speaks for; where that passes, every larger set is taken to pass, as it should."""
+        self._floor = None
+        rest = frozenset(self._order) - self._space.idle
+        if self._space.idle and rest and self._passes(rest):
+            self._floor = rest
 
     def _essential(self, whole: Members) -> Members:
         """Return the elements that no sufficient set can do without, in few rounds."""
@@ -122,9 +131,13 @@ class Search:
         """Drop blocks from the unwelcome end; halve a block that cannot go down to the element that must stay."""
         kept = set(needed)
         rest = [element for element in self._order if element not in kept]
-        size = max(1, len(rest) // 4)
+        # Once the idle ones are known to be idle, the others are likely to be needed.
+        size = max(1, len(rest) // 4) if self._floor is None else 1
         while rest:
-            block, rest = rest[-size:], rest[:-size]
+            take = self._alike(rest, size)
+            block, rest = rest[-take:], rest[:-take]
+            if self._floor is not None and self._floor <= {*rest, *kept}:
+                continue
             if self._passes(frozenset((*rest, *kept))):
                 size *= 2
                 continue
@@ -138,6 +151,17 @@ class Search:
                     rest, block = [*rest, *low], high
             kept.add(block[0])
         return frozenset(kept)
+
+    def _alike(self, rest: Sequence[str], size: int) -> int:
+        """Return how many elements of the unwelcome end go together: the idle ones all, of the others *size*."""
+        if self._floor is None:
+            return size
+        last = rest[-1] in self._space.idle
+        same = next(
+            (n for n, one in enumerate(reversed(rest)) if (one in self._space.idle) != last),
+            len(rest),
+        )
+        return same if last else min(size, same)
 
     def _without_idle(self, found: Members) -> Members:
         """Drop what *found* passes without: a failure that was chance kept it."""
@@ -191,11 +215,16 @@ class Search:
 
     def _pass_all(self, sets: Sequence[Members]) -> list[bool]:
         """Whether each set passes, as often as passes have to be seen by now."""
+        floor = self._floor
+        asked = [one for one in sets if floor is None or not floor <= one]
         for tries in range(1, self._confirm + 1):
-            hopeful = [one for one in sets if all(self._answers(one, deep=self._deep)[:tries])]
+            hopeful = [one for one in asked if all(self._answers(one, deep=self._deep)[:tries])]
             self._answer([q for one in hopeful for q in _repeated(one, tries, deep=self._deep)])
-        passed = [all(self._answers(one, deep=self._deep)[: self._confirm]) for one in sets]
-        good = [one for one, passes in zip(sets, passed, strict=True) if passes]
+        passed = [
+            one not in asked or all(self._answers(one, deep=self._deep)[: self._confirm])
+            for one in sets
+        ]
+        good = [one for one, passes in zip(sets, passed, strict=True) if passes and one in asked]
         self._best = min((self._best, *good), key=len)
         return passed
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -265,3 +266,50 @@ def test_the_search_stays_within_its_goals() -> None:
     assert {name: row[name] <= most for name, most in GOALS.items()} == dict.fromkeys(GOALS, True)
     assert row["mean_runs"] < row["ddmin"]
     assert row["mean_runs"] < row["linear"]
+
+
+@given(
+    sets=minimal_sets,
+    idle=st.sets(st.sampled_from(NAMES)),
+    jobs=st.sampled_from([1, 2, 3, 4, 8]),
+)
+def test_a_guess_changes_no_answer(sets: list[str], idle: set[str], jobs: int) -> None:
+    """Right, wrong, empty or everything: the same set is found and proven; only the questions differ."""
+    predicate, settings = needs(*sets), Settings(jobs=jobs)
+    space = Space.of(NAMES)
+
+    guided = Search(replace(space, idle=frozenset(idle)), Asked(predicate), settings).run()
+    plain = Search(space, Asked(predicate), settings).run()
+
+    assert plain == guided
+
+
+def test_a_right_guess_saves_questions_and_a_wrong_one_costs_one() -> None:
+    """Of 40 elements three are needed: with the other 37 named as idle they are found at once."""
+    elements = tuple(f"e{index:02}" for index in range(40))
+    core = frozenset({"e05", "e17", "e33"})
+
+    def asked_with(idle: Members) -> int:
+        asked = Asked(lambda members: core <= members)
+        Search(replace(Space.of(elements), idle=idle), asked, Settings(retries=0, repeats=1)).run()
+        return len(asked.questions)
+
+    plain = asked_with(frozenset())
+
+    # The gate's three, all idle ones at once, and each needed one twice: in the search, and as its proof.
+    assert asked_with(frozenset(elements) - core) == 10
+    assert asked_with(frozenset(elements) - core | {"e17", "e33"}) == plain + 1
+    assert asked_with(frozenset(elements)) == plain
+
+
+def test_a_guess_that_misses_needs_is_dropped_for_good() -> None:
+    """A job that passes by chance without what it needs: the verification tells, and every pass is seen twice then."""
+    noise = iter([True, True, False, True])  # the gate, then a chance pass without the idle ones
+
+    def lucky(members: Members) -> bool:
+        return next(noise, None) or "c" in members
+
+    space = replace(Space.of("abc"), idle=frozenset("bc"))
+    found = Search(space, Asked(lucky), Settings(retries=1, repeats=3)).run()
+
+    assert (found.status, found.minimal) == ("found", ("c",))
