@@ -126,10 +126,13 @@ def recording_of(
 
 
 def _incomplete(trace: Trace, lost: int) -> str:
-    if not trace.began:
-        return "the container's start was not seen: its engine runs as a process that is not known here"
     if lost:
-        return f"the kernel had no room for {lost} events"
+        start = "" if trace.began else ", the container's start among them"
+        return f"the kernel had no room for {lost} events{start}"
+    if not trace.began:
+        return (
+            "the container's start was not seen: its engine's process has a name that is not known"
+        )
     if trace.crowded:
         return "more processes, or kinds of events, than are kept"
     return ""
