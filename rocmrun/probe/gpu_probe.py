@@ -17,16 +17,16 @@ device, so a hang, an abort or a fault of one is that device's result and the ot
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import ctypes
 import errno
 import faulthandler
 import fcntl
 import importlib
-import importlib.metadata
 import importlib.util
 import json
+import linecache
+import marshal
 import math
 import mmap
 import os
@@ -56,6 +56,7 @@ from datetime import timedelta
 from operator import mul
 from pathlib import Path
 from statistics import median
+from types import CodeType
 from typing import Any, BinaryIO, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 
@@ -360,6 +361,8 @@ MOST_DEVICES = 8  # that have a column of their own
 
 def parse_arguments(arguments: Iterable[str]) -> dict[str, Any]:
     """Return the settings of a run by hand."""
+    import argparse  # here and below: every child reads this program, and none has options
+
     parser = argparse.ArgumentParser(
         prog="gpu_probe.py",
         description="Prove that every GPU here computes right. JSON Lines on stdout; progress, and a "
@@ -422,6 +425,8 @@ def parse_arguments(arguments: Iterable[str]) -> dict[str, Any]:
 
 def stage_timeout(text: str) -> tuple[str, float]:
     """Return a stage and its seconds."""
+    import argparse
+
     stage, _, seconds = text.partition("=")
     if stage not in TIMEOUTS:
         msg = f"{stage} is no stage"
@@ -435,6 +440,8 @@ def stage_timeout(text: str) -> tuple[str, float]:
 
 def checks_in(name: str) -> list[dict[str, Any]]:
     """Return the checks in a file, with the text of the Python files that they name, relative to it."""
+    import argparse
+
     try:
         checks = json.loads(Path(name).read_text(encoding="utf-8"))
         for check in checks:
@@ -613,11 +620,8 @@ def processor_name() -> str:
     return platform.machine()
 
 
-# --- processes: Child processes, seen from the controller ---
+# --- program: This program as its children run it: compiled once, with its text for whoever asks for a line of it ---
 
-GRACE_SECONDS = 3  # between a child's own watchdog and the kill, so that its traceback arrives
-KEPT_LINES = 40
-KEPT_LINE_LENGTH = 400
 PIPE_BYTES = 1 << 20
 F_SETPIPE_SZ = 1031  # fcntl has the name only since Python 3.10
 CHILD_BOOTSTRAP = (
@@ -626,6 +630,97 @@ CHILD_BOOTSTRAP = (
     "PROBE_SOURCE=sys.stdin.buffer.read()\n"
     "exec(compile(PROBE_SOURCE,'gpu_probe.py','exec'))"
 )
+
+
+class Program(NamedTuple):
+    """The program's text, and the same as a file that Python runs without compiling it again."""
+
+    source: bytes
+    compiled: bytes
+
+
+def program_of(source: bytes, code: CodeType) -> Program:
+    """Return the program that *source* is and *code* was compiled from.
+
+    To compile it takes longer than all else that a child does before its first job. A .pyc file is
+    magic number, flags, time and size, and the code; Python looks at the first alone where it is
+    told to run the file.
+    """
+    return Program(source, importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(code))
+
+
+class ProgramText:
+    """What `linecache` asks for the text, as it asks the loader of a module."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._path = f"/proc/self/fd/{descriptor}"
+
+    def get_source(self, _name: str) -> str:
+        """Return the text."""
+        return Path(self._path).read_text(encoding="utf-8")
+
+
+def show_text(descriptor: int, code: CodeType) -> None:
+    """Let tracebacks and `inspect.getsource` find the text of *code*, which is read when one asks."""
+    scope = {"__name__": "__main__", "__loader__": ProgramText(descriptor)}
+    linecache.lazycache(code.co_filename, scope)
+
+
+def spawn(
+    program: Program, environment: dict[str, str]
+) -> tuple[subprocess.Popen[bytes], int, int]:
+    """Start a child; return it, where its jobs go in and where its results come out.
+
+    The program travels as a memfd; where that is refused, its text goes to standard input.
+    """
+    jobs, jobs_in = os.pipe()
+    results, results_in = os.pipe()
+    with contextlib.suppress(OSError):  # roomier pipes: nobody reads while a sibling is waited for
+        fcntl.fcntl(results, F_SETPIPE_SZ, PIPE_BYTES)
+    files: list[int] = []
+    python = [sys.executable, *(["-s"] if sys.flags.no_user_site else [])]
+    command = [*python, "-c", CHILD_BOOTSTRAP, "--child", str(jobs), str(results_in)]
+    with contextlib.suppress(OSError, AttributeError):
+        files += [memory_file(content) for content in program]
+        text, compiled = map(str, files)
+        words = ["--child", str(jobs), str(results_in), text]
+        command = [*python, f"/proc/self/fd/{compiled}", *words]
+    kept = [jobs, results_in, *files]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL if files else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment,
+        pass_fds=kept,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(process.stdout.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(process.stdin.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(program.source)
+            process.stdin.close()
+    for descriptor in kept:
+        os.close(descriptor)
+    return process, jobs_in, results
+
+
+def memory_file(content: bytes) -> int:
+    """Return the descriptor of a file without a place that holds *content*."""
+    descriptor = os.memfd_create("gpu_probe.py")
+    write_all(descriptor, content)
+    return descriptor
+
+
+# --- processes: Child processes, seen from the controller ---
+
+GRACE_SECONDS = 3  # between a child's own watchdog and the kill, so that its traceback arrives
+KEPT_LINES = 40
+KEPT_LINE_LENGTH = 400
 
 
 class Outcome:
@@ -646,12 +741,12 @@ class Outcome:
 
 
 class Child:
-    """A process of this same source, with jobs going in and results coming out by private pipes.
+    """A process of this same program, with jobs going in and results coming out by private pipes.
 
     It leads its own process group: whatever it started dies with it.
     """
 
-    def __init__(self, label: str, source: bytes, environment: dict[str, str]) -> None:
+    def __init__(self, label: str, program: Program, environment: dict[str, str]) -> None:
         self.label = label
         self._tail: deque[str] = deque(maxlen=KEPT_LINES)
         self._pending = {"results": b"", "output": b""}
@@ -660,7 +755,7 @@ class Child:
         self.on_line: Callable[[str], None] = lambda _line: None
         self._begin = self._deadline = time.monotonic()
         self._oom_kills = oom_kills()
-        self._process, self._jobs, results = spawn(source, environment)
+        self._process, self._jobs, results = spawn(program, environment)
         assert self._process.stdout is not None
         self._selector = selectors.DefaultSelector()
         for name, descriptor in (("results", results), ("output", self._process.stdout.fileno())):
@@ -827,47 +922,6 @@ class Child:
             if line.strip():
                 self._tail.append(shown_line(line))
                 self.on_line(self._tail[-1])
-
-
-def spawn(source: bytes, environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], int, int]:
-    """Start a child; return it, where its jobs go in and where its results come out.
-
-    The source travels as a memfd, so that the child has a `__main__` with a file that
-    `inspect.getsource` (and so Triton) can read; where that is refused, on standard input.
-    """
-    jobs, jobs_in = os.pipe()
-    results, results_in = os.pipe()
-    with contextlib.suppress(OSError):  # roomier pipes: nobody reads while a sibling is waited for
-        fcntl.fcntl(results, F_SETPIPE_SZ, PIPE_BYTES)
-    memory_file = None
-    python = [sys.executable, *(["-s"] if sys.flags.no_user_site else [])]
-    command = [*python, "-c", CHILD_BOOTSTRAP]
-    with contextlib.suppress(OSError, AttributeError):
-        memory_file = os.memfd_create("gpu_probe.py")
-        write_all(memory_file, source)
-        command = [*python, f"/proc/self/fd/{memory_file}"]
-    kept = [jobs, results_in] + ([] if memory_file is None else [memory_file])
-    process = subprocess.Popen(
-        [*command, "--child", str(jobs), str(results_in)],
-        stdin=subprocess.DEVNULL if memory_file is not None else subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=environment,
-        pass_fds=kept,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    with contextlib.suppress(OSError):
-        fcntl.fcntl(process.stdout.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
-    if process.stdin is not None:
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(process.stdin.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(source)
-            process.stdin.close()
-    for descriptor in kept:
-        os.close(descriptor)
-    return process, jobs_in, results
 
 
 def shown_line(line: bytes) -> str:
@@ -2297,6 +2351,12 @@ MEASUREMENTS = 3
 LONG_RUN_SECONDS = 0.5  # one of these is a measurement by itself
 # Shorter runs say more of the host, which has to start them, than of the GPU.
 JUDGED_FROM_SECONDS = {"quick": 1e-3, "standard": 1e-4, "full": 1e-4}
+# Up to this length, the GPU must also have been waited for: a host that took that much of the time
+# to start the runs kept the GPU hungry.
+LONG_ENOUGH_SECONDS = 1e-3
+HOST_SHARE = 0.7
+# No more runs than the queues of a device hold: a host that waits for room in one seems busy.
+MOST_RUNS = 400
 # AMD's floors are for products of about this size and its own tuned kernels; a smaller product, or
 # another library, may stay below without anything being wrong: hence the half.
 JUDGED_FROM_ROWS = 4096
@@ -2312,31 +2372,44 @@ MEMORY_SPEED_SOURCE = (
 )
 
 
-def seconds_of(torch: Any, device: str, level: str, work: Callable[[], Any]) -> float:
+class Timing(NamedTuple):
+    """How long one run took, and whether the host needed most of that to start it."""
+
+    seconds: float
+    host_bound: bool = False
+
+
+def time_runs(torch: Any, device: str, level: str, work: Callable[[], Any]) -> Timing:
     """Return how long one run of *work* takes at best, after one to warm up. A CPU runs it once."""
 
-    def lasted(runs: int) -> float:
+    def lasted(runs: int) -> Timing:
         synchronize(torch, device)
         begin = time.monotonic()
         for _ in range(runs):
             work()
+        started = time.monotonic() - begin
         synchronize(torch, device)
-        return (time.monotonic() - begin) / runs
+        whole = time.monotonic() - begin
+        return Timing(whole / runs, host_bound=started > HOST_SHARE * whole)
 
     once = lasted(1)
     if device == "cpu":
         return once
     once = lasted(1)
-    if once > LONG_RUN_SECONDS:
+    if once.seconds > LONG_RUN_SECONDS:
         return once
-    runs = max(1, min(2000, int(WINDOWS[level] / max(once, 1e-7))))
+    runs = max(1, min(MOST_RUNS, int(WINDOWS[level] / max(once.seconds, 1e-7))))
     return min(once, *(lasted(runs) for _ in range(MEASUREMENTS)))
 
 
-def record_speed(check: Check, level: str, figure: str, value: float, seconds: float) -> None:
+def record_speed(check: Check, level: str, figure: str, value: float, timing: Timing) -> None:
     """Keep a speed under the name *figure*, so that the device's siblings can be compared with it."""
+    seconds = timing.seconds
     check.evidence.update({"figure": figure, figure: value, "seconds_a_run": seconds})
-    check.evidence["long_enough"] = seconds >= JUDGED_FROM_SECONDS[level]
+    hungry = timing.host_bound and seconds < LONG_ENOUGH_SECONDS
+    check.evidence["long_enough"] = seconds >= JUDGED_FROM_SECONDS[level] and not hungry
+    if hungry:
+        check.evidence["waited_for_host"] = True
 
 
 def judge_product(check: Check, name: str, rows: int, peaks: dict[str, Any] | None) -> None:
@@ -2356,7 +2429,7 @@ def judge_product(check: Check, name: str, rows: int, peaks: dict[str, Any] | No
         source = f"half of 44 % of {peak} TFLOP/s ({peaks['source']}): {LEAST_REACHED_SOURCE}"
     else:
         return
-    if rows >= JUDGED_FROM_ROWS:
+    if rows >= JUDGED_FROM_ROWS and "waited_for_host" not in check.evidence:
         judge(check, speed, least, "TFLOP/s", source)
 
 
@@ -2586,12 +2659,12 @@ def check_bandwidth(check: Check, torch: Any, device: str, level: str, peaks: An
         torch.full((size // 4,), value, dtype=torch.float32, device=device)
         for value in (1.0, 2.0, 0.0)
     )
-    triad = seconds_of(torch, device, level, lambda: torch.add(first, second, alpha=3.0, out=third))
+    triad = time_runs(torch, device, level, lambda: torch.add(first, second, alpha=3.0, out=third))
     wrong = int((third != first + 3 * second).sum().item())
-    check.evidence.update(bytes=size, wrong=wrong, triad_gb_per_s=rate(3 * size, triad))
-    copy = seconds_of(torch, device, level, lambda: third.copy_(first))
+    check.evidence.update(bytes=size, wrong=wrong, triad_gb_per_s=rate(3 * size, triad.seconds))
+    copy = time_runs(torch, device, level, lambda: third.copy_(first))
     wrong += int((third != first).sum().item())
-    record_speed(check, level, "copy_gb_per_s", rate(2 * size, copy), copy)
+    record_speed(check, level, "copy_gb_per_s", rate(2 * size, copy.seconds), copy)
     if wrong:
         msg = f"{wrong} of {size // 4} values are not what was copied or added"
         raise CheckFailed(msg)
@@ -2731,14 +2804,15 @@ def check_matmul(
         begin = time.monotonic()
         again = multiply()
         synchronize(torch, device)
-        seconds = time.monotonic() - begin
+        timing = Timing(time.monotonic() - begin)
         compare_bits(check, torch, product, again, name)
     if check.status == "fail":
         return
     with reporter.check("device", f"speed_{name}") as check:
         if device != "cpu":
-            seconds = seconds_of(torch, device, job["level"], multiply)
-        record_speed(check, job["level"], "tflops", rate(2.0 * size**3, seconds, 1e12), seconds)
+            timing = time_runs(torch, device, job["level"], multiply)
+        tflops = rate(2.0 * size**3, timing.seconds, 1e12)
+        record_speed(check, job["level"], "tflops", tflops, timing)
         judge_product(check, name, size, peaks)
 
 
@@ -4345,6 +4419,7 @@ ENGINE_ANSWER = re.compile(
     rb"^(Server: (Docker|Libpod)|Api-Version:|Libpod-)", re.IGNORECASE | re.MULTILINE
 )
 WAIT_SECONDS = 0.1
+ANSWERS = "answers as an engine"
 MOST_SOCKETS = 32
 LISTENS = 0x10000  # __SO_ACCEPTCON, in the flags of /proc/net/unix
 
@@ -4353,12 +4428,10 @@ def check_engine_sockets(check: Check, grants: Grants) -> None:
     """Connect to every socket that is an engine's by name, and ask the others whether they are."""
     reached = []
     for name in candidate_sockets()[:MOST_SOCKETS]:
-        outcome = ask(name)
-        engine = outcome == "answers as an engine" or (
-            outcome.startswith("connected") and is_an_engines_by_name(name)
-        )
+        by_name = is_an_engines_by_name(name)
+        outcome = ask(name, wait=not by_name)
         check.evidence[name] = outcome
-        if engine:
+        if outcome == ANSWERS or (by_name and outcome.startswith("connected")):
             reached.append(f"the engine's socket {name} can be reached")
     # No plan can grant one: it is refused whatever the reason.
     grants.judge(check, reached)
@@ -4393,8 +4466,8 @@ def listening_sockets(table: str) -> list[str]:
     return [row[7] for row in rows if len(row) > 7 and int(row[3], 16) & LISTENS]  # noqa: PLR2004
 
 
-def ask(name: str) -> str:
-    """Return what a socket does when it is connected to and greeted in HTTP."""
+def ask(name: str, *, wait: bool) -> str:
+    """Return what a socket does when it is connected to and, to *wait* for an answer, greeted in HTTP."""
     address = "\0" + name[1:] if name.startswith("@") else name
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(WAIT_SECONDS)
@@ -4402,10 +4475,12 @@ def ask(name: str) -> str:
             client.connect(address)
         except OSError as error:
             return errno_name(error)
+        if not wait:
+            return "connected"
         with contextlib.suppress(OSError):
             client.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
             if ENGINE_ANSWER.search(client.recv(4096)):
-                return "answers as an engine"
+                return ANSWERS
     return "connected, answers as something else"
 
 
@@ -5248,6 +5323,8 @@ def check_operator(check: Check, job: dict[str, Any], state: dict[str, Any]) -> 
 
 def own_libraries(name: str, place: str) -> list[str]:
     """Return the shared libraries of a package: those below it, and those that it installed beside it."""
+    import importlib.metadata  # takes as long as all other imports of this program together
+
     beside: list[str] = []
     try:
         files = importlib.metadata.files(name.partition(".")[0]) or []
@@ -5281,6 +5358,8 @@ def torch_or_none(state: dict[str, Any]) -> Any:
 
 def version_of(name: str, module: Any) -> str | None:
     """Return a module's version, by its own word or by its package's."""
+    import importlib.metadata
+
     version = getattr(module, "__version__", None)
     if version is not None:
         return str(version)
@@ -6935,9 +7014,9 @@ def free_port() -> int:
 class Controller:
     """Runs the stages in order; every step of a device happens in that device's child."""
 
-    def __init__(self, settings: dict[str, Any], source: bytes, events: Events) -> None:
+    def __init__(self, settings: dict[str, Any], program: Program, events: Events) -> None:
         self._settings = settings
-        self._source = source
+        self._program = program
         self._events = events
         self._end = time.monotonic() + settings["timeout_seconds"]
         self._children: list[Child] = []
@@ -6992,7 +7071,7 @@ class Controller:
             child.kill()
 
     def _child(self, label: str, environment: dict[str, str]) -> Child:
-        child = Child(label, self._source, environment)
+        child = Child(label, self._program, environment)
         self._children.append(child)
         return child
 
@@ -7229,7 +7308,7 @@ class Controller:
 
 # --- entry: what starts it ---
 
-def probe(given: dict[str, Any], source: bytes, *, by_hand: bool = False) -> int:
+def probe(given: dict[str, Any], program: Program, *, by_hand: bool = False) -> int:
     """Run the probe and return its exit code: 0 pass or degraded, 1 fail, 2 settings, 3 its own fault.
 
     *by_hand* ends it with a table for people; in a container rocmrun makes one of the report.
@@ -7238,7 +7317,7 @@ def probe(given: dict[str, Any], source: bytes, *, by_hand: bool = False) -> int
     try:
         settings = complete_settings(given)
         events.runtime = settings["runtime"]
-        controller = Controller(settings, source, events)
+        controller = Controller(settings, program, events)
         end_on_signals(controller, events)
         events.emit(
             "start",
@@ -7279,21 +7358,24 @@ def end_on_signals(controller: Controller, events: Events) -> None:
         signal.signal(number, end)
 
 
-def main(arguments: list[str], source: bytes | None, settings: bytes | None) -> int:
-    """Start as a child, from standard input, or by hand."""
-    if source is None:
-        source = Path(__file__).read_bytes()
+def main(arguments: list[str], code: CodeType, source: bytes | None, settings: bytes | None) -> int:
+    """Start as a child, from standard input, or by hand; *code* is what all of this was compiled to."""
     if arguments[:1] == ["--child"]:
-        return child_main(int(arguments[1]), int(arguments[2]))
+        jobs, results, *text = map(int, arguments[1:])
+        if text:
+            show_text(text[0], code)
+        return child_main(jobs, results)
+    program = program_of(Path(__file__).read_bytes() if source is None else source, code)
     if settings is None:
-        return probe(parse_arguments(arguments), source, by_hand=True)
+        return probe(parse_arguments(arguments), program, by_hand=True)
     try:
         given = json.loads(settings)
     except ValueError:
         given = {"v": "unreadable"}
-    return probe(given, source)
+    return probe(given, program)
 
 
 if __name__ == "__main__":
     # The bootstrap on the command line leaves these two beside us; by hand they are absent.
-    sys.exit(main(sys.argv[1:], globals().get("PROBE_SOURCE"), globals().get("PROBE_SETTINGS")))
+    given_source, given_settings = map(globals().get, ("PROBE_SOURCE", "PROBE_SETTINGS"))
+    sys.exit(main(sys.argv[1:], sys._getframe().f_code, given_source, given_settings))  # noqa: SLF001

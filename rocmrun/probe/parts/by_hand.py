@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 from pathlib import Path
@@ -17,6 +16,8 @@ MOST_DEVICES = 8  # that have a column of their own
 
 def parse_arguments(arguments: Iterable[str]) -> dict[str, Any]:
     """Return the settings of a run by hand."""
+    import argparse  # here and below: every child reads this program, and none has options
+
     parser = argparse.ArgumentParser(
         prog="gpu_probe.py",
         description="Prove that every GPU here computes right. JSON Lines on stdout; progress, and a "
@@ -79,6 +80,8 @@ def parse_arguments(arguments: Iterable[str]) -> dict[str, Any]:
 
 def stage_timeout(text: str) -> tuple[str, float]:
     """Return a stage and its seconds."""
+    import argparse
+
     stage, _, seconds = text.partition("=")
     if stage not in TIMEOUTS:
         msg = f"{stage} is no stage"
@@ -92,6 +95,8 @@ def stage_timeout(text: str) -> tuple[str, float]:
 
 def checks_in(name: str) -> list[dict[str, Any]]:
     """Return the checks in a file, with the text of the Python files that they name, relative to it."""
+    import argparse
+
     try:
         checks = json.loads(Path(name).read_text(encoding="utf-8"))
         for check in checks:

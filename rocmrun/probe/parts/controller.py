@@ -13,6 +13,7 @@ from rocmrun.probe.parts.operators import run_operators
 from rocmrun.probe.parts.own_stage import run_own_checks
 from rocmrun.probe.parts.peer_copies import known_hang, reason_not_to_copy
 from rocmrun.probe.parts.processes import Child, device_environment
+from rocmrun.probe.parts.program import Program
 from rocmrun.probe.parts.settings import stages_of
 from rocmrun.probe.parts.siblings import Siblings
 from rocmrun.probe.parts.together import run_together
@@ -22,9 +23,9 @@ from rocmrun.probe.parts.waves import wave_size
 class Controller:
     """Runs the stages in order; every step of a device happens in that device's child."""
 
-    def __init__(self, settings: dict[str, Any], source: bytes, events: Events) -> None:
+    def __init__(self, settings: dict[str, Any], program: Program, events: Events) -> None:
         self._settings = settings
-        self._source = source
+        self._program = program
         self._events = events
         self._end = time.monotonic() + settings["timeout_seconds"]
         self._children: list[Child] = []
@@ -79,7 +80,7 @@ class Controller:
             child.kill()
 
     def _child(self, label: str, environment: dict[str, str]) -> Child:
-        child = Child(label, self._source, environment)
+        child = Child(label, self._program, environment)
         self._children.append(child)
         return child
 

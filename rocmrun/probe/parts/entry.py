@@ -22,6 +22,7 @@ import signal
 import sys
 import traceback
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from rocmrun.probe.parts.by_hand import parse_arguments, print_summary
@@ -30,6 +31,7 @@ from rocmrun.probe.parts.child import child_main
 from rocmrun.probe.parts.controller import Controller
 from rocmrun.probe.parts.events import Events, say
 from rocmrun.probe.parts.machine import signal_name
+from rocmrun.probe.parts.program import Program, program_of, show_text
 from rocmrun.probe.parts.settings import (
     PROBE_VERSION,
     SettingsError,
@@ -38,7 +40,7 @@ from rocmrun.probe.parts.settings import (
 )
 
 
-def probe(given: dict[str, Any], source: bytes, *, by_hand: bool = False) -> int:
+def probe(given: dict[str, Any], program: Program, *, by_hand: bool = False) -> int:
     """Run the probe and return its exit code: 0 pass or degraded, 1 fail, 2 settings, 3 its own fault.
 
     *by_hand* ends it with a table for people; in a container rocmrun makes one of the report.
@@ -47,7 +49,7 @@ def probe(given: dict[str, Any], source: bytes, *, by_hand: bool = False) -> int
     try:
         settings = complete_settings(given)
         events.runtime = settings["runtime"]
-        controller = Controller(settings, source, events)
+        controller = Controller(settings, program, events)
         end_on_signals(controller, events)
         events.emit(
             "start",
@@ -88,21 +90,24 @@ def end_on_signals(controller: Controller, events: Events) -> None:
         signal.signal(number, end)
 
 
-def main(arguments: list[str], source: bytes | None, settings: bytes | None) -> int:
-    """Start as a child, from standard input, or by hand."""
-    if source is None:
-        source = Path(__file__).read_bytes()
+def main(arguments: list[str], code: CodeType, source: bytes | None, settings: bytes | None) -> int:
+    """Start as a child, from standard input, or by hand; *code* is what all of this was compiled to."""
     if arguments[:1] == ["--child"]:
-        return child_main(int(arguments[1]), int(arguments[2]))
+        jobs, results, *text = map(int, arguments[1:])
+        if text:
+            show_text(text[0], code)
+        return child_main(jobs, results)
+    program = program_of(Path(__file__).read_bytes() if source is None else source, code)
     if settings is None:
-        return probe(parse_arguments(arguments), source, by_hand=True)
+        return probe(parse_arguments(arguments), program, by_hand=True)
     try:
         given = json.loads(settings)
     except ValueError:
         given = {"v": "unreadable"}
-    return probe(given, source)
+    return probe(given, program)
 
 
 if __name__ == "__main__":
     # The bootstrap on the command line leaves these two beside us; by hand they are absent.
-    sys.exit(main(sys.argv[1:], globals().get("PROBE_SOURCE"), globals().get("PROBE_SETTINGS")))
+    given_source, given_settings = map(globals().get, ("PROBE_SOURCE", "PROBE_SETTINGS"))
+    sys.exit(main(sys.argv[1:], sys._getframe().f_code, given_source, given_settings))  # noqa: SLF001

@@ -39,6 +39,7 @@ ENGINE_ANSWER = re.compile(
     rb"^(Server: (Docker|Libpod)|Api-Version:|Libpod-)", re.IGNORECASE | re.MULTILINE
 )
 WAIT_SECONDS = 0.1
+ANSWERS = "answers as an engine"
 MOST_SOCKETS = 32
 LISTENS = 0x10000  # __SO_ACCEPTCON, in the flags of /proc/net/unix
 
@@ -47,12 +48,10 @@ def check_engine_sockets(check: Check, grants: Grants) -> None:
     """Connect to every socket that is an engine's by name, and ask the others whether they are."""
     reached = []
     for name in candidate_sockets()[:MOST_SOCKETS]:
-        outcome = ask(name)
-        engine = outcome == "answers as an engine" or (
-            outcome.startswith("connected") and is_an_engines_by_name(name)
-        )
+        by_name = is_an_engines_by_name(name)
+        outcome = ask(name, wait=not by_name)
         check.evidence[name] = outcome
-        if engine:
+        if outcome == ANSWERS or (by_name and outcome.startswith("connected")):
             reached.append(f"the engine's socket {name} can be reached")
     # No plan can grant one: it is refused whatever the reason.
     grants.judge(check, reached)
@@ -87,8 +86,8 @@ def listening_sockets(table: str) -> list[str]:
     return [row[7] for row in rows if len(row) > 7 and int(row[3], 16) & LISTENS]  # noqa: PLR2004
 
 
-def ask(name: str) -> str:
-    """Return what a socket does when it is connected to and greeted in HTTP."""
+def ask(name: str, *, wait: bool) -> str:
+    """Return what a socket does when it is connected to and, to *wait* for an answer, greeted in HTTP."""
     address = "\0" + name[1:] if name.startswith("@") else name
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(WAIT_SECONDS)
@@ -96,8 +95,10 @@ def ask(name: str) -> str:
             client.connect(address)
         except OSError as error:
             return errno_name(error)
+        if not wait:
+            return "connected"
         with contextlib.suppress(OSError):
             client.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
             if ENGINE_ANSWER.search(client.recv(4096)):
-                return "answers as an engine"
+                return ANSWERS
     return "connected, answers as something else"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import importlib.util
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -132,6 +131,8 @@ def check_operator(check: Check, job: dict[str, Any], state: dict[str, Any]) -> 
 
 def own_libraries(name: str, place: str) -> list[str]:
     """Return the shared libraries of a package: those below it, and those that it installed beside it."""
+    import importlib.metadata  # takes as long as all other imports of this program together
+
     beside: list[str] = []
     try:
         files = importlib.metadata.files(name.partition(".")[0]) or []
@@ -165,6 +166,8 @@ def torch_or_none(state: dict[str, Any]) -> Any:
 
 def version_of(name: str, module: Any) -> str | None:
     """Return a module's version, by its own word or by its package's."""
+    import importlib.metadata
+
     version = getattr(module, "__version__", None)
     if version is not None:
         return str(version)

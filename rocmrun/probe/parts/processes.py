@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import selectors
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
@@ -17,18 +15,11 @@ from typing import Any, Callable
 
 from rocmrun.probe.parts.events import json_line, write_all
 from rocmrun.probe.parts.machine import is_visibility, oom_kills, signal_name
+from rocmrun.probe.parts.program import Program, spawn
 
 GRACE_SECONDS = 3  # between a child's own watchdog and the kill, so that its traceback arrives
 KEPT_LINES = 40
 KEPT_LINE_LENGTH = 400
-PIPE_BYTES = 1 << 20
-F_SETPIPE_SZ = 1031  # fcntl has the name only since Python 3.10
-CHILD_BOOTSTRAP = (
-    "import sys\n"
-    "sys.path[:]=[p for p in sys.path if p]\n"
-    "PROBE_SOURCE=sys.stdin.buffer.read()\n"
-    "exec(compile(PROBE_SOURCE,'gpu_probe.py','exec'))"
-)
 
 
 class Outcome:
@@ -49,12 +40,12 @@ class Outcome:
 
 
 class Child:
-    """A process of this same source, with jobs going in and results coming out by private pipes.
+    """A process of this same program, with jobs going in and results coming out by private pipes.
 
     It leads its own process group: whatever it started dies with it.
     """
 
-    def __init__(self, label: str, source: bytes, environment: dict[str, str]) -> None:
+    def __init__(self, label: str, program: Program, environment: dict[str, str]) -> None:
         self.label = label
         self._tail: deque[str] = deque(maxlen=KEPT_LINES)
         self._pending = {"results": b"", "output": b""}
@@ -63,7 +54,7 @@ class Child:
         self.on_line: Callable[[str], None] = lambda _line: None
         self._begin = self._deadline = time.monotonic()
         self._oom_kills = oom_kills()
-        self._process, self._jobs, results = spawn(source, environment)
+        self._process, self._jobs, results = spawn(program, environment)
         assert self._process.stdout is not None
         self._selector = selectors.DefaultSelector()
         for name, descriptor in (("results", results), ("output", self._process.stdout.fileno())):
@@ -230,47 +221,6 @@ class Child:
             if line.strip():
                 self._tail.append(shown_line(line))
                 self.on_line(self._tail[-1])
-
-
-def spawn(source: bytes, environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], int, int]:
-    """Start a child; return it, where its jobs go in and where its results come out.
-
-    The source travels as a memfd, so that the child has a `__main__` with a file that
-    `inspect.getsource` (and so Triton) can read; where that is refused, on standard input.
-    """
-    jobs, jobs_in = os.pipe()
-    results, results_in = os.pipe()
-    with contextlib.suppress(OSError):  # roomier pipes: nobody reads while a sibling is waited for
-        fcntl.fcntl(results, F_SETPIPE_SZ, PIPE_BYTES)
-    memory_file = None
-    python = [sys.executable, *(["-s"] if sys.flags.no_user_site else [])]
-    command = [*python, "-c", CHILD_BOOTSTRAP]
-    with contextlib.suppress(OSError, AttributeError):
-        memory_file = os.memfd_create("gpu_probe.py")
-        write_all(memory_file, source)
-        command = [*python, f"/proc/self/fd/{memory_file}"]
-    kept = [jobs, results_in] + ([] if memory_file is None else [memory_file])
-    process = subprocess.Popen(
-        [*command, "--child", str(jobs), str(results_in)],
-        stdin=subprocess.DEVNULL if memory_file is not None else subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=environment,
-        pass_fds=kept,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    with contextlib.suppress(OSError):
-        fcntl.fcntl(process.stdout.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
-    if process.stdin is not None:
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(process.stdin.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(source)
-            process.stdin.close()
-    for descriptor in kept:
-        os.close(descriptor)
-    return process, jobs_in, results
 
 
 def shown_line(line: bytes) -> str:
