@@ -11,6 +11,8 @@ from rocmrun.core import labels
 from rocmrun.core.create_request import create_request
 from rocmrun.core.oracle import CommandOracle, TrialResult, judge, judge_probe
 from rocmrun.core.plan import Plan, canonical_json
+from rocmrun.core.probe_image import probe_plan
+from rocmrun.core.probe_protocol import bootstrap_command
 from rocmrun.core.voice import Voice
 from rocmrun.errors import (
     EngineFailed,
@@ -142,7 +144,7 @@ class Trials:
         self.ready(trial.plan)
         return created(
             self.engine,
-            trial.plan,
+            self._started(trial),
             self._request(trial, files),
             name=self._name(trial.plan),
             on_warning=self.voice.detail,
@@ -171,10 +173,16 @@ class Trials:
         result = judge_probe(proof.report, self.accepted.get(trial.deep))
         return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
 
+    def _started(self, trial: Trial) -> Plan:
+        """Return the plan of the container that runs: the probe's where there is no command."""
+        return probe_plan(trial.plan) if self.oracle is None else trial.plan
+
     def _request(self, trial: Trial, files: Mapping[str, str] | None = None) -> dict[str, Any]:
-        plan = trial.plan
+        plan = self._started(trial)
         if self.oracle is None:
-            return create_request(plan, role="probe", labels=self._labels(plan))
+            # An image without a program of its own has the probe's: nothing else is started here.
+            program = bootstrap_command(plan.probe.python)
+            return create_request(plan, role="probe", command=program, labels=self._labels(plan))
         return create_request(
             plan,
             role="workload",

@@ -321,9 +321,10 @@ def test_parallel_runs_find_the_same(stage: Stage) -> None:
 
 
 def test_the_probe_is_the_job_where_there_is_no_command(stage: Stage) -> None:
-    """Searched at quick and verified at the level asked for."""
+    """Searched at quick and verified at the level asked for; neither image nor profile names a program."""
     stage.profile(CPU_JOB + WIDE)
-    engine = Job(anything)
+    nameless = replace(IMAGE, command=())
+    images = {PULLED: nameless, IMAGE_ID: nameless, REF: nameless}
 
     class Probed(Job):
         def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
@@ -333,7 +334,8 @@ def test_the_probe_is_the_job_where_there_is_no_command(stage: Stage) -> None:
             self.containers_by_id[created.container_id].script = script
             return created
 
-    found = diff(stage, Probed(anything), oracle=None, level="standard")
+    engine = Probed(anything, images=images)
+    found = diff(stage, engine, oracle=None, level="standard")
 
     assert not found.certificate.needs_more
     assert {False, True} == {run.deep for run in found.certificate.runs}
