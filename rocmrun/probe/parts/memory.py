@@ -10,7 +10,7 @@ from typing import Any, Callable
 from rocmrun.probe.parts.arithmetic import rate, synchronize
 from rocmrun.probe.parts.checks import Check, CheckFailed
 from rocmrun.probe.parts.offers import lacks
-from rocmrun.probe.parts.speed import judge_memory_speed, record_speed, seconds_of
+from rocmrun.probe.parts.speed import judge_memory_speed, record_speed, time_runs
 
 GIB = 1 << 30
 CHUNK_BYTES = 256 << 20
@@ -205,12 +205,12 @@ def check_bandwidth(check: Check, torch: Any, device: str, level: str, peaks: An
         torch.full((size // 4,), value, dtype=torch.float32, device=device)
         for value in (1.0, 2.0, 0.0)
     )
-    triad = seconds_of(torch, device, level, lambda: torch.add(first, second, alpha=3.0, out=third))
+    triad = time_runs(torch, device, level, lambda: torch.add(first, second, alpha=3.0, out=third))
     wrong = int((third != first + 3 * second).sum().item())
-    check.evidence.update(bytes=size, wrong=wrong, triad_gb_per_s=rate(3 * size, triad))
-    copy = seconds_of(torch, device, level, lambda: third.copy_(first))
+    check.evidence.update(bytes=size, wrong=wrong, triad_gb_per_s=rate(3 * size, triad.seconds))
+    copy = time_runs(torch, device, level, lambda: third.copy_(first))
     wrong += int((third != first).sum().item())
-    record_speed(check, level, "copy_gb_per_s", rate(2 * size, copy), copy)
+    record_speed(check, level, "copy_gb_per_s", rate(2 * size, copy.seconds), copy)
     if wrong:
         msg = f"{wrong} of {size // 4} values are not what was copied or added"
         raise CheckFailed(msg)

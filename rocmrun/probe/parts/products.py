@@ -15,7 +15,7 @@ from rocmrun.probe.parts.arithmetic import (
 )
 from rocmrun.probe.parts.checks import Check, CheckFailed, Reporter
 from rocmrun.probe.parts.offers import lacks, refusal
-from rocmrun.probe.parts.speed import judge_product, record_speed, seconds_of
+from rocmrun.probe.parts.speed import Timing, judge_product, record_speed, time_runs
 
 # Every kernel computes its result in tiles of 64 rows or more, so one row in 64 touches them all.
 SAMPLE_EVERY = 64
@@ -124,14 +124,15 @@ def check_matmul(
         begin = time.monotonic()
         again = multiply()
         synchronize(torch, device)
-        seconds = time.monotonic() - begin
+        timing = Timing(time.monotonic() - begin)
         compare_bits(check, torch, product, again, name)
     if check.status == "fail":
         return
     with reporter.check("device", f"speed_{name}") as check:
         if device != "cpu":
-            seconds = seconds_of(torch, device, job["level"], multiply)
-        record_speed(check, job["level"], "tflops", rate(2.0 * size**3, seconds, 1e12), seconds)
+            timing = time_runs(torch, device, job["level"], multiply)
+        tflops = rate(2.0 * size**3, timing.seconds, 1e12)
+        record_speed(check, job["level"], "tflops", tflops, timing)
         judge_product(check, name, size, peaks)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 from rocmrun.probe.parts.arithmetic import synchronize
 from rocmrun.probe.parts.checks import Check
@@ -14,6 +14,12 @@ MEASUREMENTS = 3
 LONG_RUN_SECONDS = 0.5  # one of these is a measurement by itself
 # Shorter runs say more of the host, which has to start them, than of the GPU.
 JUDGED_FROM_SECONDS = {"quick": 1e-3, "standard": 1e-4, "full": 1e-4}
+# Up to this length, the GPU must also have been waited for: a host that took that much of the time
+# to start the runs kept the GPU hungry.
+LONG_ENOUGH_SECONDS = 1e-3
+HOST_SHARE = 0.7
+# No more runs than the queues of a device hold: a host that waits for room in one seems busy.
+MOST_RUNS = 400
 # AMD's floors are for products of about this size and its own tuned kernels; a smaller product, or
 # another library, may stay below without anything being wrong: hence the half.
 JUDGED_FROM_ROWS = 4096
@@ -29,31 +35,44 @@ MEMORY_SPEED_SOURCE = (
 )
 
 
-def seconds_of(torch: Any, device: str, level: str, work: Callable[[], Any]) -> float:
+class Timing(NamedTuple):
+    """How long one run took, and whether the host needed most of that to start it."""
+
+    seconds: float
+    host_bound: bool = False
+
+
+def time_runs(torch: Any, device: str, level: str, work: Callable[[], Any]) -> Timing:
     """Return how long one run of *work* takes at best, after one to warm up. A CPU runs it once."""
 
-    def lasted(runs: int) -> float:
+    def lasted(runs: int) -> Timing:
         synchronize(torch, device)
         begin = time.monotonic()
         for _ in range(runs):
             work()
+        started = time.monotonic() - begin
         synchronize(torch, device)
-        return (time.monotonic() - begin) / runs
+        whole = time.monotonic() - begin
+        return Timing(whole / runs, host_bound=started > HOST_SHARE * whole)
 
     once = lasted(1)
     if device == "cpu":
         return once
     once = lasted(1)
-    if once > LONG_RUN_SECONDS:
+    if once.seconds > LONG_RUN_SECONDS:
         return once
-    runs = max(1, min(2000, int(WINDOWS[level] / max(once, 1e-7))))
+    runs = max(1, min(MOST_RUNS, int(WINDOWS[level] / max(once.seconds, 1e-7))))
     return min(once, *(lasted(runs) for _ in range(MEASUREMENTS)))
 
 
-def record_speed(check: Check, level: str, figure: str, value: float, seconds: float) -> None:
+def record_speed(check: Check, level: str, figure: str, value: float, timing: Timing) -> None:
     """Keep a speed under the name *figure*, so that the device's siblings can be compared with it."""
+    seconds = timing.seconds
     check.evidence.update({"figure": figure, figure: value, "seconds_a_run": seconds})
-    check.evidence["long_enough"] = seconds >= JUDGED_FROM_SECONDS[level]
+    hungry = timing.host_bound and seconds < LONG_ENOUGH_SECONDS
+    check.evidence["long_enough"] = seconds >= JUDGED_FROM_SECONDS[level] and not hungry
+    if hungry:
+        check.evidence["waited_for_host"] = True
 
 
 def judge_product(check: Check, name: str, rows: int, peaks: dict[str, Any] | None) -> None:
@@ -73,7 +92,7 @@ def judge_product(check: Check, name: str, rows: int, peaks: dict[str, Any] | No
         source = f"half of 44 % of {peak} TFLOP/s ({peaks['source']}): {LEAST_REACHED_SOURCE}"
     else:
         return
-    if rows >= JUDGED_FROM_ROWS:
+    if rows >= JUDGED_FROM_ROWS and "waited_for_host" not in check.evidence:
         judge(check, speed, least, "TFLOP/s", source)
 
 

@@ -1,11 +1,20 @@
 """When a speed is called slow: against AMD's floor, against the peak, and never where nothing is known."""
 
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rocmrun.probe.parts.checks import Check, Reporter
-from rocmrun.probe.parts.speed import judge_memory_speed, judge_product, peaks_of_device
+from rocmrun.probe.parts.speed import (
+    Timing,
+    judge_memory_speed,
+    judge_product,
+    peaks_of_device,
+    record_speed,
+    time_runs,
+)
 
 MI300X: dict[str, Any] = {
     "tflops": {"fp16": 1307.4, "bf16": 1307.4, "fp32": 163.4, "fp64": 81.7},
@@ -79,3 +88,56 @@ def test_a_device_has_the_figures_of_the_gpu_that_it_claims_to_be() -> None:
     assert peaks_of_device(job, [0]) == {"a": 1}
     assert peaks_of_device(job, []) is None
     assert peaks_of_device({"planned": None, "index": 0}, []) is None
+
+
+def queue(*, starting: float, running: float) -> tuple[Any, Any]:
+    """Return a torch whose device works off a queue, and what puts a run into it."""
+    ready = time.monotonic()
+
+    def run() -> None:
+        nonlocal ready
+        time.sleep(starting)
+        ready = max(ready, time.monotonic()) + running
+
+    def synchronize() -> None:
+        time.sleep(max(0.0, ready - time.monotonic()))
+
+    return SimpleNamespace(cuda=SimpleNamespace(synchronize=synchronize)), run
+
+
+@pytest.mark.parametrize(
+    ("starting", "running", "host_bound"), [(0.0, 0.002, False), (0.004, 0.0005, True)]
+)
+def test_a_host_that_is_slower_than_the_gpu_is_seen(
+    starting: float,
+    running: float,
+    host_bound: bool,  # noqa: FBT001  # a case
+) -> None:
+    torch, run = queue(starting=starting, running=running)
+
+    timing = time_runs(torch, "cuda:0", "standard", run)
+
+    assert timing.host_bound is host_bound
+    assert timing.seconds >= max(starting, running) * 0.9
+
+
+@pytest.mark.parametrize(
+    ("timing", "judged"),
+    [
+        (Timing(0.0005), True),
+        (Timing(0.0005, host_bound=True), False),
+        (Timing(0.002, host_bound=True), True),  # no host takes that long to start one
+        (Timing(0.00005), False),
+    ],
+)
+def test_what_waited_for_its_host_is_recorded_only(
+    timing: Timing,
+    judged: bool,  # noqa: FBT001  # a case
+) -> None:
+    check = Check(Reporter(-1), "device", "speed_fp16", quiet=True)
+
+    record_speed(check, "standard", "tflops", 100.0, timing)
+    judge_product(check, "fp16", 8192, MI300X)
+
+    assert check.evidence["long_enough"] is judged
+    assert check.status == ("pass" if timing.host_bound and not judged else "degraded")
