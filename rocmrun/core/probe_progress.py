@@ -37,6 +37,9 @@ class ProbeProgress:
         if isinstance(event, ProbeCheck):
             progress.counts[event.status] += 1
             progress.doing = ""
+            if event.group == "collectives":  # told when all ranks have ended
+                for device in self.devices.values():
+                    device.doing = ""
         else:
             progress.doing, progress.since_seconds = event.name, now_seconds
 

@@ -47,3 +47,14 @@ def test_the_cpu_is_a_device() -> None:
     progress.add(doing("copy", "cpu"), 0.0)
 
     assert progress.rows(0.0) == (("device cpu", "", "copy 0 s"),)
+
+
+def test_ranks_are_busy_until_the_first_check_of_them_all() -> None:
+    """No rank tells when it is through: the controller does, for all of them."""
+    progress = ProbeProgress()
+    for device in (0, 1):
+        progress.add(doing("destroy_process_group", device), 1.0)
+
+    progress.add(ProbeCheck(group="collectives", name="all_reduce", status="pass"), 2.0)
+
+    assert progress.under_way() == ""
