@@ -17,6 +17,8 @@ RocmrunError
 │   ├── LockUnwritable        lock-unwritable
 │   ├── ReportUnwritable      report-unwritable
 │   ├── OutputUnwritable      output-unwritable
+│   ├── BundleUnwritable      bundle-unwritable
+│   ├── BundleInvalid         bundle-invalid
 │   ├── OracleBlind           oracle-blind
 │   └── OracleFails           oracle-fails
 ├── LockError             3   run `rocmrun lock`
@@ -53,6 +55,7 @@ RocmrunError
 │   ├── GpuBusy               gpu-busy
 │   ├── PortTaken             port-taken
 │   ├── LimitDropped          limit-dropped
+│   ├── SeccompBaseUnknown    seccomp-base
 │   └── EngineUnsuitable      engine-unsuitable
 ├── ProbeFailed           9   probe-failed
 ├── PlanRefused          10   policy
@@ -165,6 +168,18 @@ class OutputUnwritable(InputError):
     """The workload's output cannot be written to our stdout or stderr."""
 
     slug = "output-unwritable"
+
+
+class BundleUnwritable(InputError):
+    """A support bundle cannot be written where it was asked for."""
+
+    slug = "bundle-unwritable"
+
+
+class BundleInvalid(InputError):
+    """A file is no support bundle, a damaged one, or one of a newer rocmrun."""
+
+    slug = "bundle-invalid"
 
 
 class OracleBlind(InputError):
@@ -381,6 +396,12 @@ class LimitDropped(HostNotReady):
     """The kernel or engine cannot enforce a limit that the plan sets."""
 
     slug = "limit-dropped"
+
+
+class SeccompBaseUnknown(HostNotReady):
+    """The engine's own seccomp filter cannot be read, so that nothing can be taken from it."""
+
+    slug = "seccomp-base"
 
 
 class EngineUnsuitable(HostNotReady):

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from rocmrun.cli.doctor_bundle import bundle_options, check_bundle, judge, read_saved, write
 from rocmrun.cli.main import command_context
 from rocmrun.cli.options import (
     host_root_option,
@@ -43,12 +44,13 @@ from rocmrun.cli.options import (
     metavar="SECONDS",
     help="With --watch: between two samples; 1 by default.",
 )
+@bundle_options
 @profile_dir_option
 @set_option
 @lockfile_option
 @host_root_option
 @json_option
-def command(
+def command(  # noqa: PLR0913  # one parameter an option
     *,
     profile: str | None,
     log: str | None,
@@ -56,6 +58,10 @@ def command(
     container: str | None,
     watch: float | None,
     interval: float | None,
+    host_file: Path | None,
+    bundle: Path | None,
+    force: bool,
+    from_file: Path | None,
     as_json: bool,
     host_root: Path,
     **shared: Any,
@@ -73,27 +79,38 @@ def command(
       rocmrun doctor vllm-serve --set model_dir=/srv/models
       docker logs vllm 2>&1 | rocmrun doctor --log -
       rocmrun doctor --container vllm-serve --watch 30
+      rocmrun doctor vllm-serve --log vllm.log --bundle bundle.json
+      rocmrun doctor --from bundle.json
     """
+    if from_file is not None:
+        return judge(from_file, as_json=as_json)
+    check_bundle(bundle, force=force)
     from rocmrun.console.doctor import diagnosis_as_json, print_diagnosis
     from rocmrun.console.output import emit_json, out
-    from rocmrun.usecases.doctor import examine, read_log, read_report
+    from rocmrun.usecases.doctor import judged, look, read_log, read_report
     from rocmrun.usecases.engines import connect
 
     if container is not None:
-        _alone(profile, log, probe_report)
+        _alone(profile, log, probe_report, host_file, bundle)
         return _look_into(container, watch, interval, host_root=host_root, as_json=as_json)
     if watch is not None or interval is not None:
         msg = "--watch and --interval are for --container NAME"
         raise click.UsageError(msg)
-    found = examine(
-        _ask(profile, host_root, shared) if profile else None,
+    host = read_saved(host_file)
+    ask = _ask(profile, host_root, shared, host) if profile else None
+    case = look(
+        ask,
         host_root=host_root,
         log=read_log(log) if log else None,
         report=read_report(probe_report) if probe_report else None,
         connect=connect,
+        host=host,
+        always=bundle is not None,
     )
+    found = judged(case)
+    written = write(case, ask, bundle, probe_report)
     if as_json:
-        emit_json(diagnosis_as_json(found))
+        emit_json({**diagnosis_as_json(found), **written})
     else:
         print_diagnosis(out(), found)
     return 1 if found.blocked else 0
@@ -101,7 +118,7 @@ def command(
 
 def _alone(*others: object) -> None:
     if any(other is not None for other in others):
-        msg = "--container goes with neither a PROFILE, --log nor --probe-report"
+        msg = "--container goes with neither a PROFILE, --log, --probe-report, --host nor --bundle"
         raise click.UsageError(msg)
 
 
@@ -127,7 +144,7 @@ def _look_into(
     return 1 if found.blocked else 0
 
 
-def _ask(profile: str, host_root: Path, shared: dict[str, Any]) -> Any:
+def _ask(profile: str, host_root: Path, shared: dict[str, Any], host: Any) -> Any:
     from rocmrun.cli.profiles import search_for
     from rocmrun.usecases.ask import Ask
 
@@ -137,6 +154,7 @@ def _ask(profile: str, host_root: Path, shared: dict[str, Any]) -> Any:
         settings=shared["settings"],
         lockfile=shared["lockfile"],
         host_root=host_root,
+        host=host,
         unlocked=True,
         pull=False,
     )

@@ -12,7 +12,8 @@ SHORTEST = 3
 _ANYWHERE = 5
 # A piece of base64 that is shorter is found everywhere.
 _SHORTEST_ENCODED = 5
-# Of these a public word is none the less.
+# Of these a public word of some length is none the less.
+_SECRET = 8
 _ALWAYS = frozenset({"secret", "gpu"})
 
 
@@ -73,7 +74,8 @@ def forms_of(personal: Personal, words: frozenset[str]) -> tuple[Form, ...]:
         ("word", personal.words),
     ):
         for string in strings:
-            if len(string) < SHORTEST or (kind not in _ALWAYS and is_public(string, words)):
+            public = is_public(string, words) and (kind not in _ALWAYS or len(string) < _SECRET)
+            if len(string) < SHORTEST or public:
                 continue
             for form in _forms(kind, string):
                 found.setdefault(form.needle, form)

@@ -13,12 +13,15 @@ from typing import Any
 from rocmrun.core.diagnosis.masking import MASK
 from rocmrun.core.diagnosis.masking import RULES as MASKING
 from rocmrun.core.known_strings import Personal, forms_of
+from rocmrun.core.public_words import is_public
 from rocmrun.core.redacted_paths import ALIAS, PATH, QUOTED_PATH, redacted_path
 from rocmrun.core.redaction_rules import RULES, redacted_image
 from rocmrun.core.secret_names import names_secret, without_secrets
 from rocmrun.core.text import printable
 
 HIDDEN = "<masked>"
+# Names of keys whose value tells one thing from all others in the world.
+_IDENTITY = re.compile(r"(?i)unique_?id|serial|hive_?id|uuid|machine_?id|boot_?id|mac_?addr")
 _NO_LIMIT = 1 << 62
 # A line that is JSON may hold names in escapes that only its reader sees.
 _LONGEST_JSON = 64 * 1024
@@ -72,14 +75,19 @@ class Redactor:
             return self.text(value)
         if isinstance(value, Mapping):
             return {
-                self.text(str(key)): self.alias("secret", "")
-                if isinstance(held, str) and held and names_secret(str(key))
-                else self.value(held)
-                for key, held in value.items()
+                self.text(str(key)): self._of_key(str(key), held) for key, held in value.items()
             }
         if isinstance(value, list | tuple):
             return [self.value(held) for held in value]
         return value
+
+    def _of_key(self, key: str, held: Any) -> Any:
+        if isinstance(held, str) and held and names_secret(key):
+            return self.alias("secret", held)
+        if _IDENTITY.search(key) and isinstance(held, str | int) and not isinstance(held, bool):
+            shown = str(held)
+            return held if not shown or ALIAS.fullmatch(shown) else self.alias("id", shown)
+        return self.value(held)
 
     def path(self, path: str) -> str:
         """Return one path, whatever blanks are in it."""
@@ -88,6 +96,10 @@ class Redactor:
     def image(self, reference: str) -> str:
         """Return an image's reference."""
         return redacted_image(self._without_known(reference), self._words, self.alias)
+
+    def is_public(self, text: str) -> bool:
+        """Whether nothing in *text* is anybody's."""
+        return is_public(text, self._words) and self._without_known(text) == text
 
     def gpu(self, unique_id: str) -> str:
         """Return what stands for a GPU's unique id."""

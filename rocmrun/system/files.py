@@ -59,6 +59,7 @@ def write_atomic(
     *,
     error: type[RocmrunError],
     before_replace: Callable[[], None] = lambda: None,
+    private: bool = False,
 ) -> bool:
     """Write *data* to *path* so that every reader sees the old content or the new, whatever happens meanwhile.
 
@@ -69,6 +70,7 @@ def write_atomic(
         data: The whole content.
         error: What to raise when it cannot be written.
         before_replace: Called when the new content is safe on disk and the old still in place.
+        private: Give it mode 0600, whatever it had.
 
     Returns:
         Whether anything was written.
@@ -80,9 +82,9 @@ def write_atomic(
             # A device or a fifo takes the bytes; replacing it would destroy it.
             _write_into(target, body)
             return True
-        if _holds(target, body):
+        if _holds(target, body) and not private:
             return False
-        _replace(target, body, before_replace)
+        _replace(target, body, before_replace, private=private)
     except OSError as failure:
         msg = f"cannot write {path}: {failure.strerror}"
         raise error(msg) from failure
@@ -148,14 +150,18 @@ def _holds(path: Path, body: bytes) -> bool:
         return False
 
 
-def _replace(target: Path, body: bytes, before_replace: Callable[[], None]) -> None:
+def _replace(
+    target: Path, body: bytes, before_replace: Callable[[], None], *, private: bool
+) -> None:
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     # 0666 and the caller's umask for a new file; an old one's mode and owner are put back.
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    mode = 0o600 if private else 0o666
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(body)
-            _keep_owner_and_mode(target, file.fileno())
+            if not private:
+                _keep_owner_and_mode(target, file.fileno())
             file.flush()
             os.fsync(file.fileno())
         before_replace()

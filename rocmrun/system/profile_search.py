@@ -137,6 +137,11 @@ def shipped_directory() -> Path:
     return installed if installed.is_dir() else package.parent / "profiles"
 
 
+def shipped_texts() -> tuple[str, ...]:
+    """Return the text of every shipped profile, by name."""
+    return tuple(path.read_text(encoding="utf-8") for path in _profiles_in(shipped_directory()))
+
+
 def is_path(name: str) -> bool:
     """Whether *name* names a file rather than a profile of the search path."""
     return "/" in name or name.endswith(SUFFIX)

@@ -1,0 +1,115 @@
+"""How much of a log and of a report goes into a support bundle, and what is said of the rest."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rocmrun.core.bundle import MOST_LINES, LogPart
+from rocmrun.core.report import ProbeReport
+from rocmrun.core.text import human_size
+
+MOST_LOG_CHARACTERS = 2 * 1024 * 1024
+MOST_REPORT_CHARACTERS = 2 * 1024 * 1024
+# Of a longer line rules look at the start and the end alone.
+LONGEST_LINE = 16 * 1024
+LONGEST_TEXT, MOST_ITEMS, DEEPEST = 8_000, 500, 12
+# What is cut through may be half of something that would have been known whole.
+_EDGE = 1_000
+
+Redact = Callable[[str], str]
+
+
+def bounded_log(log: str | None, redact: Redact) -> tuple[tuple[LogPart, ...], tuple[str, ...]]:
+    """Return the start and the end of a log without what is private, and what is to be said of the rest."""
+    if log is None:
+        return (), ()
+    # As rules count lines.
+    lines = log.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    long = sum(len(line) > LONGEST_LINE for line in lines)
+    kept = tuple(_kept(lines))
+    parts = tuple(
+        LogPart(first=min(first, MOST_LINES), lines=tuple(_redacted(some, redact)))
+        for first, some in kept
+    )
+    left_out = len(lines) - sum(len(some) for _, some in kept)
+    cut = [f"the middle of {long} long lines of the log"] if long else []
+    if left_out:
+        last = kept[0][0] + len(kept[0][1])
+        cut.append(
+            f"{left_out} lines of the log from line {last} on: it has {human_size(len(log))}"
+        )
+    return parts, tuple(cut)
+
+
+def _kept(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first quarter of what is kept, and the rest from the end."""
+    sizes = [min(len(line), LONGEST_LINE) + 1 for line in lines]
+    if sum(sizes) <= MOST_LOG_CHARACTERS:
+        yield 1, lines
+        return
+    head = _fitting(sizes, MOST_LOG_CHARACTERS // 4)
+    tail = min(_fitting(sizes[::-1], MOST_LOG_CHARACTERS * 3 // 4), len(lines) - head)
+    yield 1, lines[:head]
+    yield len(lines) - tail + 1, lines[len(lines) - tail :]
+
+
+def _fitting(sizes: list[int], most: int) -> int:
+    total = 0
+    for count, size in enumerate(sizes):
+        total += size
+        if total > most:
+            return count
+    return len(sizes)
+
+
+def _redacted(lines: list[str], redact: Redact) -> list[str]:
+    short = [line if len(line) <= LONGEST_LINE else "" for line in lines]
+    shown = redact("\n".join(short)).split("\n")
+    return [
+        text if len(line) <= LONGEST_LINE else _long(line, redact)
+        for line, text in zip(lines, shown, strict=True)
+    ]
+
+
+def _long(line: str, redact: Redact) -> str:
+    half = LONGEST_LINE // 2
+    return f"{redact(line[:half])[:-_EDGE]} … {redact(line[-half:])[_EDGE:]}"
+
+
+def bounded_report(
+    report: ProbeReport | None, redact: Callable[[Any], Any]
+) -> tuple[ProbeReport | None, tuple[str, ...]]:
+    """Return a report without what is private, and what of it was left out."""
+    if report is None:
+        return None, ()
+    cut: list[str] = []
+    shown = ProbeReport.model_validate(
+        redact(_bounded(report.model_dump(mode="json"), cut, DEEPEST))
+    )
+    if len(shown.model_dump_json()) > MOST_REPORT_CHARACTERS:
+        passed = [
+            check.model_copy(update={"evidence": {}}) if check.status == "pass" else check
+            for check in shown.checks
+        ]
+        shown = shown.model_copy(update={"checks": tuple(passed)})
+        cut.append("the evidence of checks that passed")
+    return shown, tuple(dict.fromkeys(cut))
+
+
+def _bounded(value: Any, cut: list[str], depth: int) -> Any:
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        cut.append("the end of long texts in the report")
+        # No known string is cut in two: the redactor sees whole words.
+        return value[:LONGEST_TEXT].rsplit(None, 1)[0]
+    if isinstance(value, dict | list):
+        if depth == 0:
+            cut.append("what is nested deep in the report")
+            return None
+        if len(value) > MOST_ITEMS:
+            cut.append("the end of long lists in the report")
+        if isinstance(value, dict):
+            return {
+                key: _bounded(each, cut, depth - 1)
+                for key, each in list(value.items())[:MOST_ITEMS]
+            }
+        return [_bounded(each, cut, depth - 1) for each in value[:MOST_ITEMS]]
+    return value
