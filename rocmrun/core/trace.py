@@ -5,7 +5,8 @@ that no call of it is missing. What belongs to the container is its first proces
 it is the runtime that sets the container up), and all that descend from it.
 
 Names of processes in these lines are chosen by the job: they may hold anything, line ends too. An event is taken by
-the words after them, which 15 characters cannot imitate.
+the words after them, which 15 characters cannot imitate; paths, which are longer, come in lines that the kernel is
+asked to leave out when they hold a line end.
 """
 
 import re
@@ -24,13 +25,16 @@ MOST_TASKS, MOST_KINDS = 1 << 16, 4096
 # The kernel takes a filter of less than a page.
 MOST_FILTER = 4000
 _AND = " && "
-EXECS = ("execve", "execveat")
+# The kernel's filters: what is returned by calls that were refused, and programs whose path is one line.
+REFUSED = " || ".join(f"ret == {result}" for result in REFUSALS)
+ONE_LINE = '!(filename ~ "*\n*")'
+SUCCEEDED = "ret == 0"
 # Above the numbers of every table: x32, a second set of calls of x86_64.
 X32 = 1 << 30
 
 _LINE = re.compile(
     r"-(\d+)\s+\[\d+\]\s+(?:\S+\s+)?\d+\.\d+: "
-    r"(sys_enter|sys_exit|cap_capable|task_newtask|sys_execve|sys_execveat)(?:: | )(.*)"
+    r"(sys_enter|sys_exit|cap_capable|task_newtask|sched_process_exec|sys_execve|sys_execveat)(?:: | )(.*)"
 )
 _ENTER = re.compile(r"NR (\d+) ")
 _EXIT = re.compile(r"NR (\d+) = (-?\d+)$")
@@ -111,9 +115,8 @@ class Trace:
     """
 
     def __init__(self, names: CallNames, *, tells_programs: bool) -> None:
-        """*tells_programs*: whether the lines have the events that only a 64-bit program's exec gives."""
+        """*tells_programs*: whether an exec has a second line, sys_execve, if the program is of the kernel's own kind."""
         self._tells_programs = tells_programs
-        self._execs = {names.numbers[name] for name in EXECS}
         self._pivot = names.numbers["pivot_root"]
         self._tasks: dict[int, _Task] = {}
         self._first: int | None = None
@@ -147,16 +150,17 @@ class Trace:
         if name == "sys_enter" and (match := _ENTER.match(rest)):
             self._entered(task, int(match[1]))
         elif name == "sys_exit" and (match := _EXIT.match(rest)):
-            self._returned(pid, task, int(match[1]), int(match[2]), program)
+            self._returned(task, int(match[1]), int(match[2]), program)
         elif name == "cap_capable" and (match := _CHECK.match(rest)):
             self.namespace = self.namespace or match[2]
             check = Check(int(match[3]), match[4] == "0", match[1], match[2])
             self._count(self._facts(task).checks, check)
         elif name == "task_newtask" and (match := _TASK.match(rest)):
             self._new(task, int(match[1]))
+        elif name == "sched_process_exec":
+            self._started(pid, task, foreign=self._tells_programs)
         elif name.startswith("sys_exec"):
-            # The kernel tells calls by name for its own kind of programs alone: no 32-bit program was started.
-            task.foreign = False
+            self._started(pid, task, foreign=False)
 
     def _task(self, pid: int) -> _Task:
         task = self._tasks.get(pid)
@@ -180,10 +184,8 @@ class Trace:
         else:
             self.crowded = True
 
-    def _returned(self, pid: int, task: _Task, number: int, result: int, program: str) -> None:
-        if result == 0 and number in self._execs:
-            self._started(pid, task)
-        elif result in REFUSALS:
+    def _returned(self, task: _Task, number: int, result: int, program: str) -> None:
+        if result in REFUSALS:
             foreign = task.foreign or bool(number & X32)
             named = printable(program.strip(), 15)
             refusal = Refusal(number, REFUSALS[result], named, foreign)
@@ -195,9 +197,9 @@ class Trace:
         else:
             self.crowded = True
 
-    def _started(self, pid: int, task: _Task) -> None:
-        """A program was started; of which kind the line after this one tells, where the kernel has it."""
-        task.foreign = self._tells_programs
+    def _started(self, pid: int, task: _Task, *, foreign: bool) -> None:
+        """A program was started, a 32-bit one as far as is known by now."""
+        task.foreign = foreign
         if task.before is None:
             task.before, task.facts = task.facts, Facts()
             task.children_before, task.children = task.children, []
@@ -238,10 +240,3 @@ def entries_but(numbers: Iterable[int]) -> str:
             break
         words.append(word)
     return _AND.join(words) or "0"
-
-
-def refusals_and_execs(names: CallNames) -> str:
-    """Return the kernel's filter for returns of calls that were refused, and for programs that were started."""
-    refused = " || ".join(f"ret == {result}" for result in REFUSALS)
-    execs = " || ".join(f"id == {names.numbers[name]}" for name in EXECS)
-    return f"{refused} || (ret == 0 && ({execs}))"

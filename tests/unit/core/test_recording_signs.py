@@ -1,0 +1,110 @@
+"""What a recording says of privileges: sentences that it can stand for, and guesses."""
+
+import pytest
+
+from rocmrun.core.recording import CheckedCapability, Recording, RefusedCall
+from rocmrun.core.recording_signs import idle_items, seen_of, unlocked_calls
+
+WHOLE = Recording(
+    recorded=True,
+    complete=True,
+    calls=("kcmp", "mbind", "openat", "socket"),
+    refused=(
+        RefusedCall(call="mbind", error="EPERM", times=2, program="python3"),
+        RefusedCall(call="mbind", error="EPERM", times=1, program="worker"),
+    ),
+    capabilities=(
+        CheckedCapability(capability="DAC_OVERRIDE", granted=4, refused=1),
+        CheckedCapability(capability="NET_RAW", granted=1),
+    ),
+)
+QUIET = Recording(recorded=True, complete=True, calls=("openat", "read"), capabilities=())
+
+
+@pytest.mark.parametrize(
+    ("item", "root", "said"),
+    [
+        ("seccomp:+mempolicy", False, "mbind refused with EPERM 3 times"),
+        ("cap:SYS_NICE", False, "mbind refused with EPERM 3 times"),
+        ("cap:SYS_NICE", True, "CAP_SYS_NICE never asked for; mbind refused with EPERM 3 times"),
+        ("seccomp:+pidfd", False, "kcmp called"),
+        ("seccomp:unconfined", False, "mbind refused with EPERM 3 times; kcmp called"),
+        ("cap:NET_RAW", True, "CAP_NET_RAW used once"),
+        ("cap:DAC_OVERRIDE", True, "CAP_DAC_OVERRIDE used 4 times and refused once"),
+        ("cap:SYSLOG", False, "syslog never called"),
+        ("network:host", True, ""),
+        ("rootfs:rw", True, ""),
+        ("shm:2147483648", True, ""),
+        ("device:/dev/kfd:rw", True, ""),
+    ],
+)
+def test_a_privilege_has_what_was_seen_of_it(item: str, root: bool, said: str) -> None:  # noqa: FBT001
+    """Refusals with errno and number, capabilities with how often; nothing where a recording cannot tell."""
+    assert seen_of(item, WHOLE, root=root) == said
+
+
+def test_what_was_not_seen_is_said_where_all_was_seen() -> None:
+    """And a large set of calls is not listed."""
+    assert seen_of("network:bridge", QUIET, root=False) == "no socket was opened"
+    assert seen_of("seccomp:unconfined", QUIET, root=False) == "no call that it opens was made"
+    assert seen_of("cap:NET_RAW", QUIET, root=True) == "CAP_NET_RAW never asked for"
+    # Its refusals are noise and left out, so that their absence says nothing.
+    assert "never asked for" not in seen_of("cap:SYS_ADMIN", QUIET, root=True)
+
+
+@pytest.mark.parametrize("change", [{"complete": False}, {"unnamed": ("32-bit 3",)}])
+def test_an_incomplete_recording_says_never_of_nothing(change: dict[str, object]) -> None:
+    """What was lost, or has no name, may be just that."""
+    partial = QUIET.model_copy(update=change)
+
+    for item in ("network:bridge", "seccomp:unconfined", "cap:SYSLOG"):
+        assert seen_of(item, partial, root=False) == ""
+
+
+def test_what_was_seen_in_an_incomplete_recording_was_seen() -> None:
+    """A refusal stays one."""
+    partial = WHOLE.model_copy(update={"complete": False})
+
+    assert seen_of("seccomp:+mempolicy", partial, root=False) == "mbind refused with EPERM 3 times"
+
+
+def test_only_what_a_recording_can_tell_is_idle() -> None:
+    """Capabilities without a check, rules without a call, networks without a socket."""
+    items = (
+        "cap:NET_RAW", "cap:SYSLOG", "cap:SYS_ADMIN", "cap:SYS_NICE", "ipc:host", "network:bridge", "nnp:off",
+        "rootfs:rw", "seccomp:+mempolicy", "seccomp:unconfined", "seccomp:/etc/own.json", "user:root",
+    )  # fmt: skip
+
+    assert idle_items(items, WHOLE, root=True) == {"cap:SYSLOG"}
+    assert idle_items(items, QUIET, root=True) == {
+        "cap:NET_RAW", "cap:SYSLOG", "cap:SYS_NICE", "network:bridge", "seccomp:+mempolicy", "seccomp:unconfined",
+    }  # fmt: skip
+
+
+def test_for_another_user_a_capability_is_what_it_unlocks() -> None:
+    """None is in force, whatever was asked for."""
+    assert idle_items(("cap:NET_RAW", "cap:SYS_NICE"), WHOLE, root=False) == {"cap:NET_RAW"}
+
+
+def test_calls_without_a_name_speak_for_no_filter() -> None:
+    """They may be any call."""
+    unnamed = QUIET.model_copy(update={"unnamed": ("9999",)})
+
+    assert idle_items(("seccomp:unconfined",), unnamed, root=False) == frozenset()
+
+
+def test_nothing_recorded_is_no_hint() -> None:
+    """Neither are capabilities that a kernel does not tell of."""
+    untold = QUIET.model_copy(update={"capabilities": None})
+
+    assert idle_items(("cap:NET_RAW", "network:bridge"), Recording(), root=True) == frozenset()
+    assert seen_of("cap:NET_RAW", Recording(), root=True) == ""
+    assert idle_items(("cap:NET_RAW",), untold, root=True) == frozenset()
+    assert seen_of("cap:NET_RAW", untold, root=True) == ""
+
+
+def test_calls_that_a_capability_unlocks_are_the_catalogues() -> None:
+    """One list for both."""
+    assert unlocked_calls("SYS_PTRACE") == ("kcmp", "pidfd_getfd", "process_madvise")
+    assert "unshare" in unlocked_calls("SYS_ADMIN")
+    assert unlocked_calls("CHOWN") == ()
