@@ -51,8 +51,6 @@ def command(
     from rocmrun.console.clean import as_json as told_as_json
     from rocmrun.console.clean import lines
     from rocmrun.console.output import emit, emit_json, say
-    from rocmrun.core.labels import ROLE
-    from rocmrun.core.workloads import ALIVE
     from rocmrun.usecases.clean import clean
     from rocmrun.usecases.clean_caches import clean_caches
     from rocmrun.usecases.clean_images import clean_images
@@ -64,7 +62,7 @@ def command(
     places = LockPlaces.here()
     cleaned, unused = None, None
     removed = clean(engine, dry_run=dry_run)
-    removed += clean_secrets(engine.containers(ROLE), dry_run=dry_run, alive=ALIVE)
+    removed += clean_secrets(engine, dry_run=dry_run)
     if images:
         cleaned = clean_images(engine, places=places, lockfiles=lockfiles, dry_run=dry_run)
     if caches:

@@ -20,9 +20,12 @@ def command(*, ended: bool, as_json: bool) -> int:
     from rocmrun.console.output import emit_json
     from rocmrun.console.workloads import print_workloads, workload_to_json
     from rocmrun.usecases.engines import connect
+    from rocmrun.usecases.secrets import forget_ended
     from rocmrun.usecases.workloads import list_workloads
 
-    found = list_workloads(connect(), ended=ended)
+    engine = connect()
+    forget_ended(engine)
+    found = list_workloads(engine, ended=ended)
     if as_json:
         emit_json({"v": 1, "ok": True, "workloads": [workload_to_json(each) for each in found]})
     else:

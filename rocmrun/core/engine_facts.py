@@ -46,6 +46,11 @@ class EngineFacts:
     swap_limit: bool = True
 
     @property
+    def key(self) -> str:
+        """What tells it from other engines: its own name for itself, else where it answers."""
+        return self.identity or self.address
+
+    @property
     def rootless(self) -> bool:
         """Whether the engine runs without root (no device cgroups then)."""
         return any(option.startswith("name=rootless") for option in self.security_options)

@@ -12,6 +12,8 @@ from rocmrun.errors import HostNotReady, SecretMissing
 PRIVATE_DIRECTORY, PRIVATE_FILE = 0o700, 0o400
 LARGEST_BYTES = 1 << 20
 SYSTEM_DIRECTORY = Path("/run/rocmrun")
+# Beside the secrets, whose names begin with no dot.
+ENGINE_FILE = ".engine"
 
 
 def secret_root(environment: Mapping[str, str] = os.environ) -> Path:
@@ -47,23 +49,48 @@ def read_secret(path: str) -> bytes:
     return body
 
 
-def write_secrets(
-    directory: Path, files: Mapping[str, bytes], uid: int, gid: int
-) -> dict[str, str]:
-    """Make *directory* with a file of mode 0400 for each secret, owned by *uid*:*gid*; return name → path.
+def make_secret_directory(directory: Path, uid: int) -> None:
+    """Make the empty *directory* for secrets of user *uid*.
 
     Refused is a directory on the way that somebody else could exchange: the engine follows the path as root.
 
     Raises:
-        HostNotReady: it cannot be made, or only root could give the files to that user.
+        HostNotReady: it cannot be made, or only root could give files to that user.
     """
     if os.geteuid() not in (0, uid):
         msg = f"secrets for uid {uid} can be written by that user or by root alone"
         raise HostNotReady(msg, hint="leave out [container] user, or run rocmrun with sudo")
-    try:
+    with _writing(directory):
         _make_private(directory.parent)
         directory.mkdir(mode=PRIVATE_DIRECTORY)
+
+
+def write_secrets(
+    directory: Path, files: Mapping[str, bytes], uid: int, gid: int, *, engine: str
+) -> dict[str, str]:
+    """Write a file of mode 0400 for each secret, owned by *uid*:*gid*, for a container of *engine*; return name → path.
+
+    Raises:
+        HostNotReady: they cannot be written.
+    """
+    with _writing(directory):
+        _write(directory / ENGINE_FILE, engine.encode(), os.geteuid(), os.getegid())
         return {name: _write(directory / name, body, uid, gid) for name, body in files.items()}
+
+
+def engine_of(directory: Path) -> str:
+    """Return which engine has the container that secrets are for; "" where nobody wrote that down."""
+    try:
+        return (directory / ENGINE_FILE).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+@contextlib.contextmanager
+def _writing(directory: Path) -> Iterator[None]:
+    """Take *directory* away again where it cannot be made or filled, and say so."""
+    try:
+        yield
     except OSError as error:
         remove_secrets(directory)
         msg = f"cannot write secrets to {directory}: {error.strerror}"
@@ -109,9 +136,17 @@ def is_held(directory: Path) -> bool:
 def secret_directories(root: Path) -> tuple[Path, ...]:
     """Return the directories below *root* that runs have left or still use."""
     try:
-        return tuple(sorted(path for path in root.iterdir() if path.is_dir()))
+        return tuple(sorted(path for path in root.iterdir() if _has_files(path)))
     except OSError:
         return ()
+
+
+def _has_files(directory: Path) -> bool:
+    """Whether there is anything in it: what is empty was made this moment, or is being removed."""
+    try:
+        return any(directory.iterdir())
+    except OSError:
+        return False
 
 
 def _make_private(directory: Path) -> None:

@@ -30,7 +30,7 @@ from rocmrun.usecases.proving import Proof, prove
 from rocmrun.usecases.replace import Handover, find_replaced
 from rocmrun.usecases.run import LaunchRequest, Run
 from rocmrun.usecases.run_report import check_report_path, now, refusal_reported
-from rocmrun.usecases.secrets import check_owner, check_secrets, secret_files
+from rocmrun.usecases.secrets import check_owner, check_secrets, forget_ended, secret_files
 from rocmrun.usecases.support import support_warnings
 from rocmrun.usecases.volume_access import check_volume_access
 from rocmrun.usecases.workload_run import leave_detached, run_foreground, start_detached
@@ -45,6 +45,7 @@ def launch(request: LaunchRequest, *, connect: Callable[[], Engine], voice: Voic
     with signals.as_exceptions():
         run = begin(request, connect, voice, needs_secrets=True)
         with run.reported():
+            forget_ended(run.engine)
             make_cache(run)
             run.replaced = _replaced(run)
             with _reserved(run) as release:
@@ -274,7 +275,8 @@ def summary(report: ProbeReport) -> str:
 
 def run_workload(run: Run, proof: Mapping[str, object] | None, release: Callable[[], None]) -> int:
     """Create the workload's container, inspect it, compare it with the probe's, and run it."""
-    with secret_files(run.plan, run.run_id, keep=run.request.detach) as files:
+    engine = run.prepared.engine.key if run.prepared.engine else ""
+    with secret_files(run.plan, run.run_id, keep=run.request.detach, engine=engine) as files:
         return _run_with(run, proof, release, files)
 
 

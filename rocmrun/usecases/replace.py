@@ -11,7 +11,7 @@ from rocmrun.errors import EngineFailed, RocmrunError, UsageError, WorkloadAmbig
 from rocmrun.system import signals
 from rocmrun.system.caller import read_caller
 from rocmrun.usecases.engine_protocol import Engine
-from rocmrun.usecases.secrets import forget_run
+from rocmrun.usecases.secrets import forget_run, run_held
 from rocmrun.usecases.workloads import end, list_workloads
 
 
@@ -82,6 +82,7 @@ class Handover:
             f"stopping {self.old.name}; it is started again if its successor does not come up"
         )
         self._stopped = True
+        self._stack.enter_context(run_held(self.old.run))
         try:
             end(self.engine, self.old.container_id)
         except EngineFailed:

@@ -1,28 +1,34 @@
-"""Secrets of a launch: looked for before anything starts, handed to the workload alone, removed with it."""
+"""Secrets of a launch: looked for before anything starts, handed to the workload alone, removed with it.
+
+Those of a detached workload stay while it may run. Whoever looks next takes them away once it has ended.
+"""
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rocmrun.core import labels
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.identity import Identity
 from rocmrun.core.plan import Plan
 from rocmrun.core.profile import Profile
-from rocmrun.errors import HostNotReady, SecretMissing
+from rocmrun.core.workloads import ALIVE
+from rocmrun.errors import EngineFailed, HostNotReady, SecretMissing
 from rocmrun.system import signals
 from rocmrun.system.secret_files import (
+    engine_of,
     held,
     is_held,
+    make_secret_directory,
     read_secret,
     remove_secrets,
     secret_directories,
     secret_root,
     write_secrets,
 )
-
-RUN_LABEL = "io.rocmrun.run"
+from rocmrun.usecases.engine_protocol import Engine
 
 
 def check_secrets(profile: Profile, environment: Mapping[str, str] = os.environ) -> None:
@@ -62,6 +68,7 @@ def secret_files(
     run_id: str,
     *,
     keep: bool,
+    engine: str = "",
     environment: Mapping[str, str] = os.environ,
     root: Path | None = None,
 ) -> Iterator[dict[str, str]]:
@@ -70,7 +77,8 @@ def secret_files(
     Args:
         plan: Whose secrets, and whose user they belong to.
         run_id: Names the directory, so that `clean` finds it again.
-        keep: Leave them: the container runs on. `clean_secrets` removes them once it has ended.
+        keep: Leave them: the container runs on. `forget_ended` removes them once it has ended.
+        engine: Which engine the container is made on (`EngineFacts.key`).
         environment: Where variables are.
         root: In place of the user's runtime directory.
     """
@@ -81,8 +89,10 @@ def secret_files(
     values = {secret.name: _value(secret.source, environment) for secret in plan.secrets}
     done = False
     try:
-        paths = write_secrets(directory, values, plan.uid, plan.gid)
+        make_secret_directory(directory, plan.uid)
+        # Before there is anything to take away.
         with held(directory):
+            paths = write_secrets(directory, values, plan.uid, plan.gid, engine=engine)
             yield {secret.target: paths[secret.name] for secret in plan.secrets}
         done = True
     finally:
@@ -100,31 +110,90 @@ def _value(source: str, environment: Mapping[str, str]) -> bytes:
 
 def forget_run(run_id: str, root: Path | None = None) -> None:
     """Remove the secrets of a run whose container has ended or is gone."""
-    if run_id and "/" not in run_id and not run_id.startswith("."):
-        remove_secrets((root or secret_root()) / run_id)
+    if directory := _of_run(run_id, root):
+        remove_secrets(directory)
+
+
+@contextlib.contextmanager
+def run_held(run_id: str, root: Path | None = None) -> Iterator[None]:
+    """Keep the secrets of a run whose container is stopped meanwhile, and may be started again."""
+    directory = _of_run(run_id, root)
+    with contextlib.ExitStack() as stack:
+        if directory is not None:
+            with contextlib.suppress(FileNotFoundError):
+                stack.enter_context(held(directory))
+        yield
+
+
+def _of_run(run_id: str, root: Path | None) -> Path | None:
+    plain = run_id and "/" not in run_id and not run_id.startswith(".")
+    return (root or secret_root()) / run_id if plain else None
+
+
+def forget_ended(engine: Engine, *, root: Path | None = None) -> None:
+    """Remove the secrets of runs on *engine* that are over: no container is left, or one that nothing starts again.
+
+    Those of another engine stay, and those of which nobody wrote down whose they are.
+    """
+
+    def may_run(container: Mapping[str, Any]) -> bool:
+        if container.get("State") != "exited":
+            return True
+        try:
+            policy = engine.inspect(container["Id"])["HostConfig"].get("RestartPolicy") or {}
+        except EngineFailed:
+            # It goes this moment: whoever looks next sees that it is gone.
+            return True
+        return policy.get("Name", "") not in {"", "no"}
+
+    for directory in _over(engine, root, may_run, unknown=False):
+        remove_secrets(directory)
 
 
 def clean_secrets(
-    containers: Iterable[Mapping[str, Any]],
-    *,
-    dry_run: bool,
-    alive: frozenset[str],
-    root: Path | None = None,
+    engine: Engine, *, dry_run: bool, root: Path | None = None
 ) -> list[tuple[str, str]]:
-    """Remove the secrets of runs that have no container that could still read them; return (directory, why) of each.
+    """Remove the secrets of runs that no container on *engine* reads any more; return (directory, why) of each.
 
-    *containers* are the engine's summaries of all of rocmrun's; one in a state of *alive* still runs.
+    Those of another engine stay; those of which nobody wrote down whose they are count as this one's.
     """
-    used = {
-        container["Labels"].get(RUN_LABEL)
-        for container in containers
-        if container.get("State") in alive
-    }
-    found = []
-    for directory in secret_directories(root or secret_root()):
-        if directory.name in used or is_held(directory):
-            continue
-        if not dry_run:
+    found = _over(engine, root, _runs, unknown=True)
+    if not dry_run:
+        for directory in found:
             remove_secrets(directory)
-        found.append((str(directory), "secrets of a run that has ended"))
-    return found
+    return [(str(directory), "secrets of a run that has ended") for directory in found]
+
+
+def _runs(container: Mapping[str, Any]) -> bool:
+    return container.get("State") in ALIVE
+
+
+def _over(
+    engine: Engine,
+    root: Path | None,
+    uses: Callable[[Mapping[str, Any]], bool],
+    *,
+    unknown: bool,
+) -> list[Path]:
+    """Return the directories of runs on *engine* that have no container of which *uses* is true.
+
+    With *unknown* also those of which nobody wrote down which engine they are of.
+    """
+    left = [
+        directory
+        for directory in secret_directories(root or secret_root())
+        if not is_held(directory)
+    ]
+    if not left:
+        # The usual case, in which nobody is asked.
+        return []
+    keys = {engine.facts().key, *([""] if unknown else [])}
+    left = [directory for directory in left if engine_of(directory) in keys]
+    names = {directory.name for directory in left}
+    # Looked at last: whoever has let go of a directory had started its container before.
+    used = {
+        run
+        for container in engine.containers(labels.ROLE)
+        if (run := container["Labels"].get(labels.RUN)) in names and uses(container)
+    }
+    return [directory for directory in left if directory.name not in used]

@@ -14,7 +14,7 @@ from rocmrun.system import signals
 from rocmrun.system.caller import process_runs
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.foreground import STDOUT, write_all
-from rocmrun.usecases.secrets import forget_run
+from rocmrun.usecases.secrets import forget_ended, forget_run
 
 DEFAULT_STOP_SECONDS = 10
 
@@ -152,7 +152,9 @@ def wait(engine: Engine, name: str) -> tuple[Workload, int]:
     if workload.exit_code is not None:
         return workload, workload.exit_code
     ending = _InBackground(lambda: _ended(engine, workload.container_id))
-    return workload, ending.result()
+    code = ending.result()
+    forget_ended(engine)
+    return workload, code
 
 
 def _ended(engine: Engine, container_id: str) -> int:

@@ -207,23 +207,42 @@ def test_secrets_are_files_for_one_user(
 
 
 @pytest.mark.cleans
-def test_secrets_of_a_detached_workload_go_with_clean(
+def test_secrets_of_a_detached_workload_go_when_it_has_ended(
     engine: docker.DockerClient, workspace: Workspace, python_image: str
 ) -> None:
-    """They stay while it runs."""
+    """They stay while it runs; the next command takes them away, and leaves those of another engine."""
     runtime = workspace.path / "run"
     runtime.mkdir(mode=0o700)
     name = secret_profile(workspace, python_image, ["sleep", "60"])
     env = {"TOKEN": TOKEN, "XDG_RUNTIME_DIR": str(runtime)}
     secrets = runtime / "rocmrun" / "secrets"
 
-    started = workspace.rocmrun("launch", name, "--no-probe", "--detach", env=env, check=True)
-    workspace.rocmrun("clean", env=env, check=True)
-    assert [path.name for path in secrets.rglob("*") if path.is_file()] == ["key", "token"]
+    def started() -> tuple[str, Path]:
+        launched = workspace.rocmrun("launch", name, "--no-probe", "--detach", env=env, check=True)
+        (directory,) = secrets.iterdir()
+        return launched.stdout.strip(), directory
 
-    engine.containers.get(started.stdout.strip()).remove(force=True)
+    container, directory = started()
+    workspace.rocmrun("clean", env=env, check=True)
+    workspace.rocmrun("ps", env=env, check=True)
+    assert sorted(path.name for path in directory.iterdir()) == [".engine", "key", "token"]
+    # It ends by itself, as far as rocmrun knows.
+    engine.containers.get(container).kill()
+    workspace.rocmrun("ps", env=env, check=True)
+    assert list(secrets.iterdir()) == []
+    engine.containers.get(container).remove()
+
+    container, directory = started()
+    own = (directory / ".engine").read_text()
+    (directory / ".engine").chmod(0o600)
+    (directory / ".engine").write_text("another engine's")
+    engine.containers.get(container).remove(force=True)
+    workspace.rocmrun("clean", env=env, check=True)
+    assert directory.is_dir()
+    (directory / ".engine").write_text(own)
     cleaned = workspace.rocmrun("clean", env=env, check=True)
     assert list(secrets.iterdir()) == []
+    assert own == engine.info()["ID"]
     assert "secrets of a run that has ended" in cleaned.stdout + cleaned.stderr
 
 

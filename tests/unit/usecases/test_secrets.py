@@ -13,16 +13,19 @@ from rocmrun.core.create_request import create_request
 from rocmrun.core.plan import Plan
 from rocmrun.core.profile_parse import parse_profile
 from rocmrun.core.ungranted import ungranted
-from rocmrun.errors import HostNotReady, SecretMissing
+from rocmrun.errors import EngineFailed, HostNotReady, SecretMissing
 from rocmrun.system.secret_files import secret_root
 from rocmrun.usecases.secrets import (
     check_owner,
     check_secrets,
     clean_secrets,
+    forget_ended,
     forget_run,
+    run_held,
     secret_files,
 )
 from tests.builders import ENGINE, granted, plan
+from tests.fakes import FakeEngine
 
 UID, GID = os.getuid(), os.getgid()
 
@@ -78,7 +81,9 @@ def test_the_files_are_for_one_user_and_for_one_run(tmp_path: Path) -> None:
             state = path.stat()
             assert (stat.S_IMODE(state.st_mode), state.st_uid, state.st_gid) == (0o400, UID, GID)
         assert stat.S_IMODE(root.stat().st_mode) == 0o700
-        assert clean_secrets([], dry_run=False, alive=frozenset(), root=root) == []
+        assert clean_secrets(FakeEngine(), dry_run=False, root=root) == []
+        forget_ended(FakeEngine(), root=root)
+        assert len(list((root / "run1").iterdir())) == 3
 
     assert list(root.iterdir()) == []
 
@@ -92,29 +97,116 @@ def test_a_failed_start_leaves_none(tmp_path: Path) -> None:
     assert list((tmp_path / "s").iterdir()) == []
 
 
+def left(root: Path, *runs: str, engine: str = ENGINE.key) -> None:
+    """Leave the secrets of detached runs, made on the engine that *engine* names."""
+    made = planned({"name": "token", "source": "env:TOKEN"})
+    for run in runs:
+        with secret_files(
+            made, run, keep=True, engine=engine, environment={"TOKEN": "t"}, root=root
+        ):
+            pass
+
+
+def runs_in(root: Path) -> list[str]:
+    return sorted(path.name for path in root.iterdir())
+
+
+def container(run: str, state: str) -> dict[str, Any]:
+    """Return the engine's summary of a run's container."""
+    labels = {"io.rocmrun.run": run, "io.rocmrun.role": "workload"}
+    return {"Id": run, "State": state, "Labels": labels}
+
+
+class Restarting(FakeEngine):
+    """An engine that starts a container again when it has ended."""
+
+    def inspect(self, container_id: str) -> dict[str, Any]:
+        """Return what an engine records of a restart policy."""
+        if container_id == "gone":
+            msg = "no such container"
+            raise EngineFailed(msg)
+        name = {"again": "on-failure", "r2": "no"}.get(container_id, "")
+        return {"HostConfig": {"RestartPolicy": {"Name": name, "MaximumRetryCount": 0}}}
+
+
 def test_those_of_a_detached_run_stay_until_it_has_ended(tmp_path: Path) -> None:
     """`clean` looks at the engine; whoever stops a container can have them removed at once."""
     root = tmp_path / "s"
-    made = planned({"name": "token", "source": "env:TOKEN"})
-    running = {"State": "running", "Labels": {"io.rocmrun.run": "r1"}}
-    ended = {"State": "exited", "Labels": {"io.rocmrun.run": "r2"}}
-    for run in ("r1", "r2", "r3"):
-        with secret_files(made, run, keep=True, environment={"TOKEN": "t"}, root=root):
-            pass
+    left(root, "r1", "r2", "r3")
+    engine = FakeEngine(others=[container("r1", "running"), container("r2", "exited")])
 
     def cleaned(*, dry_run: bool) -> list[str]:
-        found = clean_secrets(
-            [running, ended], dry_run=dry_run, alive=frozenset({"running"}), root=root
-        )
+        found = clean_secrets(engine, dry_run=dry_run, root=root)
         return [Path(path).name for path, _ in found]
 
     assert cleaned(dry_run=True) == ["r2", "r3"]
     assert cleaned(dry_run=False) == ["r2", "r3"]
     assert cleaned(dry_run=False) == []
     forget_run("../s/r1", root)
-    assert [path.name for path in root.iterdir()] == ["r1"]
+    assert runs_in(root) == ["r1"]
     forget_run("r1", root)
-    assert list(root.iterdir()) == []
+    assert runs_in(root) == []
+
+
+def test_whoever_looks_next_takes_away_what_nothing_starts_again(tmp_path: Path) -> None:
+    """Not what runs, what is about to, what the engine restarts, and what it does not answer for."""
+    root = tmp_path / "s"
+    states = {
+        "r1": "running",
+        "r2": "exited",
+        "made": "created",
+        "again": "exited",
+        "gone": "exited",
+    }
+    left(root, *states, "nowhere")
+    engine = Restarting(others=[container(run, state) for run, state in states.items()])
+
+    forget_ended(engine, root=root)
+
+    assert runs_in(root) == ["again", "gone", "made", "r1"]
+
+
+def test_those_of_another_engine_stay(tmp_path: Path) -> None:
+    """Its containers are none of this one's; of old ones nobody knows, and `clean` alone takes those."""
+    root = tmp_path / "s"
+    left(root, "here")
+    left(root, "there", engine="AAAA:BBBB")
+    left(root, "old", engine="")
+    named = FakeEngine(facts=replace(ENGINE, identity="CCCC:DDDD"))
+
+    forget_ended(named, root=root)
+    assert runs_in(root) == ["here", "old", "there"]
+
+    forget_ended(FakeEngine(), root=root)
+    assert runs_in(root) == ["old", "there"]
+
+    clean_secrets(FakeEngine(), dry_run=False, root=root)
+    assert runs_in(root) == ["there"]
+
+
+def test_without_secrets_nobody_is_asked(tmp_path: Path) -> None:
+    """What is empty is being made or removed at this moment."""
+    engine = FakeEngine()
+    (tmp_path / "s" / "new").mkdir(parents=True)
+
+    forget_ended(engine, root=tmp_path / "none")
+    forget_ended(engine, root=tmp_path / "s")
+
+    assert engine.calls == []
+    assert runs_in(tmp_path / "s") == ["new"]
+
+
+def test_a_stopped_container_that_may_come_back_keeps_its_own(tmp_path: Path) -> None:
+    """While its successor is started."""
+    root = tmp_path / "s"
+    left(root, "r1")
+    engine = FakeEngine(others=[container("r1", "exited")])
+
+    with run_held("r1", root), run_held("none", root):
+        assert clean_secrets(engine, dry_run=False, root=root) == []
+    assert [Path(path).name for path, _ in clean_secrets(engine, dry_run=False, root=root)] == [
+        "r1"
+    ]
 
 
 def test_a_directory_of_others_is_refused(tmp_path: Path) -> None:
