@@ -116,11 +116,12 @@ def use_v1(files: Mapping[str, str]) -> CgroupUse:
 
 def group_paths(text: str) -> dict[str, str]:
     """Return controller → path of the group, from /proc/PID/cgroup; "" is version 2."""
-    found = {}
+    found: dict[str, str] = {}
     for line in text.splitlines():
-        _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        for controller in controllers.split(","):
-            found[controller] = path
+        hierarchy, _, rest = line.partition(":")
+        controllers, colon, path = rest.partition(":")
+        if hierarchy.isdecimal() and colon:
+            found.update(dict.fromkeys(controllers.split(","), path))
     return found
 
 

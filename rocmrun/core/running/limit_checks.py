@@ -101,9 +101,8 @@ def _memory(seen: Observation, use: CgroupUse) -> Check:
         return Check(id="memory", looked_at=looked, result="unknown", evidence="its files cannot be read")  # fmt: skip
     needed = max(0, use.memory_bytes - (use.cache_bytes or 0))
     limit = f"of {human_size(use.memory_limit)}" if use.memory_limit else "without a limit"
-    evidence = (
-        f"{human_size(needed)} {limit} in use, and {human_size(use.cache_bytes or 0)} of file cache"
-    )
+    cache = human_size(use.cache_bytes or 0)
+    evidence = f"{human_size(needed)} in use {limit}, and {cache} of file cache"
     near = bool(use.memory_limit) and needed >= NEAR * (use.memory_limit or 0)
     if use.oom_kills:
         evidence += f"; the kernel killed {use.oom_kills} of its processes at the limit"
@@ -124,8 +123,8 @@ def _pids(seen: Observation, use: CgroupUse) -> Check:
     looked = "pids.current, pids.max and pids.events"
     if use.pids is None:
         return Check(id="pids", looked_at=looked, result="unknown", evidence="its files cannot be read")  # fmt: skip
-    limit = f"of {use.pids_limit}" if use.pids_limit else "without a limit"
-    evidence = f"{use.pids} {limit} processes and threads"
+    limit = f"of at most {use.pids_limit}" if use.pids_limit else "without a limit"
+    evidence = f"{use.pids} processes and threads {limit}"
     near = bool(use.pids_limit) and use.pids >= NEAR * (use.pids_limit or 0)
     if use.pids_refused:
         evidence += f"; the limit refused {use.pids_refused} new ones"
