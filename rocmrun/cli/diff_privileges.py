@@ -42,8 +42,11 @@ _SEARCH = (
     click.option("--retries", type=click.IntRange(0, 20), default=2, show_default=True, metavar="N", help="How often a failure that decides is tried again."),
     click.option("--budget", metavar="RUNS|MINUTES", help="Stop after 40 runs, 15m or 2h with the best set known."),
     click.option("--timeout", type=click.FloatRange(min=1), default=600, show_default=True, metavar="SECONDS", help="When a command counts as failed."),
+    click.option("--record-evidence", is_flag=True, help="Trace one run first, as root: which calls and capabilities it asks for."),
     click.option("--resume", is_flag=True, help="Go on with what an interrupted search remembered."),
     click.option("--emit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the minimal profile."),
+    click.option("--seccomp", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Make a seccomp profile with the system calls that the job needs."),
+    click.option("--seccomp-base", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Make it from this profile, not from the engine's own."),
     click.option("--certificate", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write what was found, with every run, as JSON."),
     click.option("--form", "forms", multiple=True, type=click.Choice(["docker", "compose", "kubernetes"]), help="Show the minimal side in this form too. Repeatable."),
     click.option("--no-run", is_flag=True, help="Show how the two sides differ, and run nothing."),
@@ -152,9 +155,11 @@ def _run(ask: "Ask", other: "Ask | None", options: dict[str, Any]) -> int:
     from rocmrun.console.output import emit_json, out
     from rocmrun.console.voice import voice
     from rocmrun.core.search_space import Settings
-    from rocmrun.usecases.diff_privileges import DiffRequest, check_request, diff_privileges
+    from rocmrun.usecases.diff_privileges import diff_privileges
     from rocmrun.usecases.engines import connect
+    from rocmrun.usecases.privilege_request import DiffRequest, check_request
     from rocmrun.usecases.privilege_trials import Budget
+    from rocmrun.usecases.record_evidence import Recorder
 
     request = DiffRequest(
         ask=ask,
@@ -170,6 +175,9 @@ def _run(ask: "Ask", other: "Ask | None", options: dict[str, Any]) -> int:
         share=options["share"],
         wait_seconds=options["wait_seconds"],
         resume=options["resume"],
+        seccomp=_absolute(options["seccomp"]),
+        seccomp_base=_absolute(options["seccomp_base"]),
+        recorder=Recorder() if options["record_evidence"] else None,
     )
     check_request(request)
     found = diff_privileges(request, connect=connect, voice=voice())
@@ -178,7 +186,12 @@ def _run(ask: "Ask", other: "Ask | None", options: dict[str, Any]) -> int:
         emit_json(found_as_json(found))
     else:
         print_found(out(), found, options["forms"])
-    return 1 if found.certificate.needs_more else 0
+    return 1 if found.certificate.needs_more or found.lacks_seccomp else 0
+
+
+def _absolute(path: Path | None) -> Path | None:
+    """A plan names the file, and plans know no working directory."""
+    return path and path.absolute()
 
 
 def _write(found: "Found", options: dict[str, Any]) -> None:
@@ -186,8 +199,11 @@ def _write(found: "Found", options: dict[str, Any]) -> None:
     from rocmrun.errors import ReportUnwritable
     from rocmrun.system.files import write_atomic
 
+    if found.seccomp_text:
+        write_atomic(options["seccomp"], found.seccomp_text, error=ReportUnwritable)
     if options["emit"]:
-        text = profile_form(found.profile, found.certificate)
+        directory = str(options["emit"].absolute().parent)
+        text = profile_form(found.profile, found.certificate, directory=directory)
         write_atomic(options["emit"], text, error=ReportUnwritable)
     if options["certificate"]:
         text = found.certificate.model_dump_json(indent=2) + "\n"

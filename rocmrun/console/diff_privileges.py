@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rocmrun.console.output import JSON_VERSION, print_table
+from rocmrun.console.tailored_seccomp import print_filter, reliability
 from rocmrun.core.docker_run import docker_run_line
 from rocmrun.core.exposure import HIGHEST, Exposure
 from rocmrun.core.plan import Grant, Plan
@@ -17,9 +18,9 @@ from rocmrun.core.privilege_report import (
     Found,
     PrivilegeVerdict,
     StaticDifference,
-    Verification,
 )
 from rocmrun.core.privileges import privilege_of
+from rocmrun.core.recording import NOT_ASKED, Recording
 from rocmrun.core.text import printable
 
 FORMS = ("docker", "compose", "kubernetes")
@@ -55,6 +56,9 @@ def print_found(console: Console, found: Found, forms: tuple[str, ...]) -> None:
     for verdict in certificate.verdicts:
         if verdict.warning:
             console.print(printable(f"note: {verdict.privilege}: {verdict.warning}"))
+    if certificate.seccomp is not None:
+        console.print()
+        print_filter(console, certificate.seccomp)
     for name in forms:
         console.print()
         console.print(f"The minimal side, {name}:", style="bold")
@@ -65,12 +69,13 @@ def _table(verdicts: tuple[PrivilegeVerdict, ...]) -> Table:
     table = Table("privilege", "verdict", "evidence", "exposes", box=None, pad_edge=False)
     for verdict in verdicts:
         cause = f" [{verdict.cause}]" if verdict.cause else ""
+        seen = f"; recorded: {verdict.seen}" if verdict.seen else ""
         effect = {"unlock": " (unlocks system calls only)", "effective": ""}.get(verdict.effect, "")
         instead = f" (instead of {', '.join(verdict.instead_of)})" if verdict.instead_of else ""
         table.add_row(
             printable(verdict.privilege + effect + instead),
             verdict.verdict,
-            printable(verdict.evidence + cause),
+            printable(verdict.evidence + cause + seen),
             verdict.exposes,
         )
     return table
@@ -85,7 +90,8 @@ def _summary(certificate: Certificate) -> list[str]:
         f"{certificate.profile} needs beyond {side}: {needed}",
         f"exposure {before['total']:.1f} ({before['band']}) → {after['total']:.1f} ({after['band']}), of {HIGHEST:g}",
         f"{len(certificate.runs)} runs; the minimal side passed {seen.passes} of {seen.runs}, the permissive side "
-        f"{seen.control_passes} of {seen.control_runs}: {_reliability(seen)}",
+        f"{seen.control_passes} of {seen.control_runs}: {reliability(seen)}",
+        *_recorded(certificate.evidence),
     ]
     if not certificate.one_minimal:
         lines.append(
@@ -98,12 +104,19 @@ def _summary(certificate: Certificate) -> list[str]:
     return lines
 
 
-def _reliability(seen: Verification) -> str:
-    if seen.passes < seen.runs:
-        return "the job fails at times, whatever it may"
-    if seen.runs <= 1:
-        return "seen once, which says little of how often it fails"
-    return f"it fails in less than {seen.excluded_failure_rate:.0%} of runs (at 95 %)"
+def _recorded(evidence: Recording) -> list[str]:
+    """Say what a traced run saw, or why there is nothing; nothing where nobody asked."""
+    if evidence == NOT_ASKED:
+        return []
+    if not evidence.recorded:
+        return [f"nothing was recorded: {evidence.why}"]
+    refused = sum(one.times for one in evidence.refused)
+    kinds = "no word of capabilities from this kernel"
+    if evidence.capabilities is not None:
+        kinds = f"{len(evidence.capabilities)} capabilities asked for"
+    partly = f"; incomplete: {evidence.why}" if evidence.why else ""
+    calls = len(evidence.calls) + len(evidence.unnamed)
+    return [f"recorded in one run: {calls} system calls, {refused} refusals, {kinds}{partly}"]
 
 
 def static_as_json(difference: StaticDifference) -> dict[str, Any]:

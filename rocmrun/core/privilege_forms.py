@@ -1,6 +1,7 @@
 """A minimal side in other words: a profile, a compose file, a Kubernetes securityContext."""
 
 import json
+import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from rocmrun.core.privilege_report import Certificate, PrivilegeVerdict
 from rocmrun.core.privilege_sides import ROOT, realised
 from rocmrun.core.profile import Profile
 from rocmrun.core.profile_parameters import escaped_texts
+from rocmrun.core.seccomp_tailored import TailoredSeccomp
 from rocmrun.core.text import MIB, printable
 from rocmrun.core.toml import KeyPath, dump_toml
 
@@ -21,8 +23,12 @@ SHM = "/dev/shm"  # noqa: S108  # the container's own, sized
 _LEFT_OUT = frozenset({"extends", "parameters", "description"})
 
 
-def profile_form(profile: Profile, certificate: Certificate) -> str:
-    """Return the minimal profile as TOML, with the evidence beside each privilege that was kept."""
+def profile_form(profile: Profile, certificate: Certificate, *, directory: str = "") -> str:
+    """Return the minimal profile as TOML, with the evidence beside each privilege that was kept.
+
+    A seccomp profile in *directory*, where the text will be written, is named from there: the two can move together.
+    """
+    profile = _named_from(directory, profile)
     data = {
         "description": f"{certificate.profile} with no more rights than it was seen to need",
         **{
@@ -46,6 +52,17 @@ def profile_form(profile: Profile, certificate: Certificate) -> str:
     return "".join(f"# {line}\n" for line in _head(certificate)) + dump_toml(data, comment)
 
 
+def _named_from(directory: str, profile: Profile) -> Profile:
+    own = f"seccomp:{directory}/"
+    privileges = tuple(
+        entry.model_copy(update={"grant": f"seccomp:./{entry.grant.removeprefix(own)}"})
+        if directory and entry.grant.startswith(own)
+        else entry
+        for entry in profile.privileges
+    )
+    return profile.model_copy(update={"privileges": privileges})
+
+
 def _head(certificate: Certificate) -> Iterator[str]:
     seen = certificate.verification
     yield f"Found by rocmrun diff-privileges on {certificate.ended_at}, kernel {certificate.host.kernel},"
@@ -63,12 +80,19 @@ def _item_of(certificate: Certificate, key: str) -> str:
 
 def _evidence(certificate: Certificate, item: str) -> str:
     """Return what happened without *item*; for root a rule was tried as its capability."""
+    if certificate.seccomp is not None and item.startswith("seccomp:"):
+        return _filter_evidence(certificate.seccomp)
     found = [v for v in certificate.verdicts if _comes_to(v, item) and v.verdict != "removable"]
     if not item or not found:
         return ""
     verdict = found[0]
     text = f"{verdict.verdict}: {verdict.evidence}"
     return " ".join(printable(text, COMMENT).split())
+
+
+def _filter_evidence(found: TailoredSeccomp) -> str:
+    before = f"{found.calls_after} of {found.calls_before} calls"
+    return f"{before}; kept of the groups: {', '.join(found.kept) or 'none'}"
 
 
 def _comes_to(verdict: PrivilegeVerdict, item: str) -> bool:
@@ -141,9 +165,7 @@ def kubernetes_form(plan: Plan) -> str:
             "runAsGroup": plan.gid,
             "runAsNonRoot": plan.uid != 0,
             "supplementalGroups": list(plan.groups),
-            "seccompProfile": {
-                "type": "Unconfined" if plan.seccomp == "unconfined" else "RuntimeDefault"
-            },
+            "seccompProfile": _seccomp_of_pod(plan),
             "sysctls": [{"name": name, "value": value} for name, value in plan.sysctls],
         },
         "containers": [container],
@@ -158,11 +180,28 @@ def kubernetes_form(plan: Plan) -> str:
     return "".join(f"# {note}\n" for note in notes) + _yaml({"spec": pod})
 
 
+def _seccomp_of_pod(plan: Plan) -> dict[str, str]:
+    if plan.seccomp == "unconfined":
+        return {"type": "Unconfined"}
+    name = _filter_name(plan)
+    return {"type": "Localhost", "localhostProfile": name} if name else {"type": "RuntimeDefault"}
+
+
+def _filter_name(plan: Plan) -> str:
+    """Return the name of the seccomp profile's file below a kubelet's directory; "" where the plan names none."""
+    files = [g.what for g in plan.grants if g.what.startswith("seccomp:") and "/" in g.what]
+    return f"profiles/{posixpath.basename(files[0])}" if files else ""
+
+
 def _unsaid(plan: Plan, *, compose: bool) -> list[str]:
     """Return what the form cannot say."""
     notes = []
     if plan.seccomp not in {None, "unconfined"}:
-        where = "write it to a file that security_opt names" if compose else "put it on the node: type Localhost"  # fmt: skip
+        where = (
+            "write it to a file that security_opt names"
+            if compose
+            else f"put it on each node as /var/lib/kubelet/seccomp/{_filter_name(plan)}"
+        )
         notes.append(f"The seccomp profile by value is left out: {where}.")
     if plan.cdi_devices or (plan.devices and not compose):
         notes.append("Device nodes come from the vendor's device plugin or CDI, not from here.")

@@ -4,31 +4,30 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from rocmrun.core.exposure import Exposure
 from rocmrun.core.oracle import TrialResult
 from rocmrun.core.plan import Grant, Plan
 from rocmrun.core.privilege_sides import ROOT, realised
 from rocmrun.core.privileges import narrower_than, privilege_of
 from rocmrun.core.profile import Profile
+from rocmrun.core.recording import NOT_ASKED, Recording
+from rocmrun.core.recording_signs import seen_of
 from rocmrun.core.run_record import EngineSummary, HostSummary
-from rocmrun.core.search_space import Finding, Members, Space, failure_rate_excluded
+from rocmrun.core.search_space import Finding, Members, Space
+from rocmrun.core.seccomp_tailored import TailoredSeccomp
+from rocmrun.core.verification import CertificateRecord, Verification
 
 CERTIFICATE_VERSION = 1
 Need = Literal["required", "degraded", "removable", "untested"]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class PrivilegeVerdict(_Record):
+class PrivilegeVerdict(CertificateRecord):
     """Whether the job needs one privilege.
 
     Attributes:
         evidence: What happened without it, in the program's own words where it had some.
         error: "EPERM" and the like, where the evidence says it.
+        seen: What a recording of the permissive side has of it; "" where there is none, or it cannot tell.
         cause: Who said no, as far as the kind of privilege tells.
         exposes: What it opens, from the catalogue.
         effect: Of a capability: "effective", or "unlock" where it only unlocks system calls.
@@ -40,6 +39,7 @@ class PrivilegeVerdict(_Record):
     verdict: Need
     evidence: str = ""
     error: str = ""
+    seen: str = ""
     cause: str = ""
     exposes: str = ""
     effect: str = ""
@@ -48,12 +48,12 @@ class PrivilegeVerdict(_Record):
     instead_of: tuple[str, ...] = ()
 
 
-class TrialRecord(_Record):
+class TrialRecord(CertificateRecord):
     """One run.
 
     Attributes:
         request: SHA-256 of the create request, labels left out, and of what is asked of the run.
-        items: What the container had beyond the minimal side.
+        items: What the container had beyond the minimal side; of a stage "seccomp" the groups that its filter kept.
         purpose: "gate", "search", "proof" or "canary".
         reused: Whether the result is of an earlier, interrupted search.
     """
@@ -61,35 +61,14 @@ class TrialRecord(_Record):
     request: str
     items: tuple[str, ...]
     purpose: str
+    stage: str = "privileges"
     attempt: int = 0
     deep: bool = False
     reused: bool = False
     result: TrialResult
 
 
-class Verification(_Record):
-    """How often the minimal side passed in the end, and the permissive side."""
-
-    passes: int
-    runs: int
-    control_passes: int
-    control_runs: int
-    excluded_failure_rate: float
-
-    @classmethod
-    def of(cls, finding: Finding) -> "Verification":
-        """Return what *finding* says of it."""
-        whole = finding.passes == finding.runs
-        return cls(
-            passes=finding.passes,
-            runs=finding.runs,
-            control_passes=finding.control_passes,
-            control_runs=finding.control_runs,
-            excluded_failure_rate=round(failure_rate_excluded(finding.passes if whole else 0), 3),
-        )
-
-
-class Certificate(_Record):
+class Certificate(CertificateRecord):
     """A search, with everything that its result holds for.
 
     Attributes:
@@ -100,6 +79,8 @@ class Certificate(_Record):
         minimal: What it needs beyond that.
         one_minimal: Whether each of these was left out by itself and the job failed.
         stopped: Whether the budget ended the search: the set is sufficient, and can be too large.
+        seccomp: What came of tailoring a seccomp filter, where one was asked for.
+        evidence: What one traced run of the permissive side asked of the kernel. It decided nothing.
     """
 
     certificate_version: int = CERTIFICATE_VERSION
@@ -121,6 +102,8 @@ class Certificate(_Record):
     stopped: bool
     verification: Verification
     verdicts: tuple[PrivilegeVerdict, ...]
+    seccomp: TailoredSeccomp | None = None
+    evidence: Recording = NOT_ASKED
     runs: tuple[TrialRecord, ...]
     exposure: dict[str, Any]
     started_at: str
@@ -146,15 +129,26 @@ class Evidence:
     base: tuple[str, ...]
     results: Mapping[Members, Iterable[TrialResult]]
     untested: Mapping[str, str]
+    recording: Recording = NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The certificate, and the minimal side as a plan and as a profile."""
+    """The certificate, and the minimal side as a plan and as a profile.
+
+    Attributes:
+        seccomp_text: The tailored seccomp profile; "" without one.
+    """
 
     certificate: Certificate
     plan: Plan
     profile: Profile
+    seccomp_text: str = ""
+
+    @property
+    def lacks_seccomp(self) -> bool:
+        """Whether a seccomp profile was asked for and none was made."""
+        return self.certificate.seccomp is not None and not self.seccomp_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +175,12 @@ def verdicts(evidence: Evidence) -> tuple[PrivilegeVerdict, ...]:
     kept = finding.minimal
     names = [*kept, *(item for item in space.elements if item in space.asked and item not in kept)]
     found = [_verdict(evidence, item) for item in names]
-    return (*found, *(_untested(item, why) for item, why in sorted(evidence.untested.items())))
+    found += [_untested(item, why) for item, why in sorted(evidence.untested.items())]
+    root = ROOT in {*evidence.base, *space.asked}
+    return tuple(
+        one.model_copy(update={"seen": seen_of(one.privilege, evidence.recording, root=root)})
+        for one in found
+    )
 
 
 def _verdict(evidence: Evidence, item: str) -> PrivilegeVerdict:

@@ -28,6 +28,9 @@ UNCONFINED = "seccomp:unconfined"
 NVIDIA = "/dev/nvidia"
 RECIPE_SHM = 8 * GIB
 KEPT_REASON = "needed: without it the job failed (rocmrun diff-privileges)"
+TAILORED_REASON = (
+    "refuses system calls that the job was seen to do without (rocmrun diff-privileges --seccomp)"
+)
 _GROUP_OF_MOUNT = "group:path:"
 _LEVELS = {"network": ("none", "bridge", "host"), "ipc": ("private", "shareable", "host")}
 _RULES = {"seccomp:+mempolicy": "cap:SYS_NICE", "seccomp:+pidfd": "cap:SYS_PTRACE"}

@@ -9,69 +9,45 @@ from pathlib import Path
 from typing import Any
 
 from rocmrun.core.exposure import score_plan
-from rocmrun.core.loaded_profile import LoadedProfile, refuse_overrides
-from rocmrun.core.oracle import CommandOracle, TrialResult
+from rocmrun.core.oracle import TrialResult
 from rocmrun.core.privilege_report import (
     Certificate,
     Evidence,
     Found,
-    Verification,
     needed_items,
     verdicts,
 )
+from rocmrun.core.privilege_sides import ROOT
+from rocmrun.core.recording import NOT_ASKED, Recording
+from rocmrun.core.recording_signs import idle_items
 from rocmrun.core.run_record import EngineSummary, HostSummary
 from rocmrun.core.search import Search
 from rocmrun.core.search_space import Finding, Question, Settings, Space
+from rocmrun.core.verification import Verification
 from rocmrun.core.voice import Voice
 from rocmrun.errors import Interrupted, OracleFails, Unavailable, UsageError
-from rocmrun.system import gpu_locks, signals
+from rocmrun.system import signals
 from rocmrun.system.package_data import read_probe_source
 from rocmrun.system.sysfs import read_host
-from rocmrun.usecases.ask import Ask, refuse_unlocked_in_ci
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.gpu_guard import gpus_reserved
 from rocmrun.usecases.launch import announce
 from rocmrun.usecases.mount_sources import check_unchanged
 from rocmrun.usecases.prepare import load
 from rocmrun.usecases.privilege_gate import check_sight, leave_out_what_cannot_start
+from rocmrun.usecases.privilege_request import DiffRequest, check_policy, refuse_wider
 from rocmrun.usecases.privilege_sides import Sides, load_minimal, make_sides
-from rocmrun.usecases.privilege_trials import Budget, PrivilegeTrials
+from rocmrun.usecases.privilege_trials import PrivilegeTrials, Spending
+from rocmrun.usecases.record_evidence import record_evidence
 from rocmrun.usecases.run_report import now
-from rocmrun.usecases.secrets import check_secrets
+from rocmrun.usecases.seccomp_base import BaseReader
+from rocmrun.usecases.seccomp_tailoring import Tailored, Tailoring
 from rocmrun.usecases.trial_memory import TrialMemory
 from rocmrun.usecases.trials import Trial, Trials
 
 # Before a run has shown how long it takes: a container and a short command; a probe with one import of torch.
 COMMAND_SECONDS, PROBE_SECONDS = 5, 20
 SEVERAL_NEEDED = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffRequest:
-    """What the command line asks of diff-privileges.
-
-    Attributes:
-        ask: The profile, with its command.
-        minimal: The profile of the minimal side; None for the baseline.
-        recipe: "amd" for AMD's usual docker line as the permissive side.
-        oracle: What the command must do; None for the probe.
-        level: The probe's level when the result is verified; searching is quick.
-        timeout_seconds: When a command that has not ended counts as failed.
-        resume: Go on with what an interrupted search remembered.
-    """
-
-    ask: Ask
-    minimal: Ask | None = None
-    recipe: str | None = None
-    oracle: CommandOracle | None = None
-    level: str = "quick"
-    settings: Settings = field(default_factory=Settings)
-    budget: Budget = field(default_factory=Budget)
-    timeout_seconds: float = 600
-    share: bool = False
-    wait_seconds: float = 0
-    resume: bool = False
-    lock_directory: Path = gpu_locks.DIRECTORY
 
 
 def diff_privileges(request: DiffRequest, *, connect: Callable[[], Engine], voice: Voice) -> Found:
@@ -95,7 +71,7 @@ def diff_privileges(request: DiffRequest, *, connect: Callable[[], Engine], voic
             on_pull=voice.on_pull,
         )
         announce(sides.prepared, voice)
-        _refuse_wider(loaded, sides)
+        refuse_wider(loaded, sides)
         plan = sides.plan(())
         reserved = gpus_reserved(
             plan,
@@ -121,6 +97,8 @@ class _Diff:
     _asked: PrivilegeTrials = field(init=False)
     _settings: Settings = field(init=False)
     _hash: str = field(init=False)
+    _tailoring: Tailoring | None = field(init=False, default=None)
+    _recording: Recording = field(init=False, default=NOT_ASKED)
     _timed: bool = field(init=False, default=False)
     _started_at: str = field(init=False, default_factory=now)
 
@@ -155,8 +133,28 @@ class _Diff:
             sides=sides,
             trials=trials,
             memory=TrialMemory.of(key, where=self._where(), resume=request.resume),
-            budget=request.budget,
+            spending=Spending(request.budget),
             say=self.voice.say,
+        )
+        if request.seccomp is not None:
+            self._tailoring = self._make_tailoring(request.seccomp, trials)
+
+    def _make_tailoring(self, file: Path, trials: Trials) -> Tailoring:
+        reader = BaseReader(
+            trials=trials,
+            engine=self.engine,
+            host=self.sides.prepared.host,
+            file=self.request.seccomp_base,
+            root=self.request.ask.host_root,
+        )
+        return Tailoring(
+            sides=self.sides,
+            reader=reader,
+            file=file,
+            asked=self._asked,
+            settings=self._settings,
+            voice=self.voice,
+            check=lambda: check_unchanged(self.sides.prepared, self.engine),
         )
 
     def _where(self) -> list[Any]:
@@ -170,10 +168,13 @@ class _Diff:
         """Estimate, look for blindness, take out what cannot start, search, and write down what was found."""
         self._announce()
         try:
+            if self._tailoring is not None:
+                self._tailoring.prepare()
             check_sight(self.sides, self._asked, self.voice)
             leave_out_what_cannot_start(self.sides, self._asked.trials, self.voice)
-            space = self.sides.space
+            space = self._space()
             finding = Search(space, self._ask, self._settings).run()
+            tailored = self._tailored(finding)
         except (Interrupted, Unavailable) as error:
             again = "go on where it stopped: the same line with --resume"
             error.hint = f"{error.hint}; {again}" if error.hint else again
@@ -189,19 +190,40 @@ class _Diff:
             self.voice.warn(
                 "runs of the same container contradict each other; the result is the permissive side"
             )
-        return self._found(space, finding)
+        return self._found(space, finding, tailored)
+
+    def _space(self) -> Space:
+        """Return what is searched, after a look at what the job asks for, where one is wanted."""
+        if self.request.recorder is not None:
+            self._recording = record_evidence(self.request.recorder, self._asked, self.voice)
+        if self._tailoring is not None:
+            self._tailoring.hints = self._recording.calls_seen
+        space = self.sides.space
+        root = ROOT in {*self.sides.base, *self.sides.permissive}
+        return replace(space, idle=idle_items(space.elements, self._recording, root=root))
+
+    def _tailored(self, finding: Finding) -> Tailored | None:
+        """Make the filter for the set that was found; a set that nothing is known of gets none."""
+        if self._tailoring is None or not finding.control_passes:
+            return None
+        why_not = {
+            "stopped": "the budget was spent before it was the filter's turn",
+            "unstable": "runs of the same container contradict each other",
+        }.get(finding.status, "")
+        return self._tailoring.run(finding.minimal, why_not)
 
     def _announce(self) -> None:
         """Say what varies, and how many runs that may take, before the first."""
         varying = len(self.sides.permissive)
         settings = self._settings
-        runs = expected_runs(varying, settings)
+        recorded = self.request.recorder is not None
+        runs = expected_runs(varying, settings) + recorded
         seconds = PROBE_SECONDS if self.request.oracle is None else COMMAND_SECONDS
         minutes = runs * seconds / settings.jobs / 60
         vary = "1 privilege varies" if varying == 1 else f"{varying} privileges vary"
         needed = min(SEVERAL_NEEDED, varying)
         self.voice.say(
-            f"{vary}; {4 + 2 * settings.deep} runs when none is needed, about {runs} when "
+            f"{vary}; {4 + 2 * settings.deep + recorded} runs when none is needed, about {runs} when "
             f"{needed} {'is' if needed == 1 else 'are'}: about {max(1, math.ceil(minutes))} min if a run takes {seconds} s"
         )
         for item, why in self.sides.untested.items():
@@ -239,9 +261,12 @@ class _Diff:
         )
         return OracleFails(msg, details=tuple(filter(None, told)), hint=hint)
 
-    def _found(self, space: Space, finding: Finding) -> Found:
+    def _found(self, space: Space, finding: Finding, tailored: Tailored | None) -> Found:
         sides, request = self.sides, self.request
         permissive, minimal = sides.plan(sides.permissive), sides.plan(finding.minimal)
+        profile = sides.profile(finding.minimal)
+        if tailored is not None:
+            minimal, profile = tailored.plan or minimal, tailored.profile or profile
         host, facts = sides.prepared.host, self.engine.facts()
         evidence = Evidence(
             space=space,
@@ -249,6 +274,7 @@ class _Diff:
             base=sides.base,
             results=self._asked.results,
             untested=sides.untested,
+            recording=self._recording,
         )
         certificate = Certificate(
             profile=permissive.profile,
@@ -269,6 +295,8 @@ class _Diff:
             stopped=finding.status == "stopped",
             verification=Verification.of(finding),
             verdicts=verdicts(evidence),
+            seccomp=tailored.record if tailored else None,
+            evidence=self._recording,
             runs=tuple(self._asked.records),
             exposure={
                 "permissive": score_plan(permissive, host, facts).to_json(),
@@ -277,7 +305,8 @@ class _Diff:
             started_at=self._started_at,
             ended_at=now(),
         )
-        return Found(certificate=certificate, plan=minimal, profile=sides.profile(finding.minimal))
+        text = tailored.text if tailored else ""
+        return Found(certificate=certificate, plan=minimal, profile=profile, seccomp_text=text)
 
 
 def expected_runs(varying: int, settings: Settings) -> int:
@@ -287,31 +316,3 @@ def expected_runs(varying: int, settings: Settings) -> int:
         return 4
     searching = needed * (math.ceil(math.log2(max(2, varying / needed))) + 1)
     return 5 + searching + needed * (1 + settings.retries) + settings.repeats
-
-
-def check_request(request: DiffRequest) -> None:
-    """Refuse options that contradict each other, before anything is looked at."""
-    if request.recipe and request.minimal:
-        msg = "--recipe names the permissive side; the minimal side is the baseline then"
-        raise UsageError(msg, hint="leave out MINIMAL, or --recipe")
-    refuse_unlocked_in_ci(request.ask)
-
-
-def check_policy(request: DiffRequest, loaded: LoadedProfile) -> None:
-    """Refuse what a profile that forbids overrides may not be run with, and a command whose secrets are not there."""
-    ask = request.ask
-    asked = {
-        f"--recipe {request.recipe}": request.recipe,
-        "--debug": ask.debug,
-        "--unlocked": ask.unlocked,
-        "--share": request.share,
-    }
-    refuse_overrides(loaded, [option for option, given in asked.items() if given])
-    if request.oracle is not None:
-        check_secrets(loaded.profile)
-
-
-def _refuse_wider(loaded: LoadedProfile, sides: Sides) -> None:
-    """A minimal side with rights that the profile has not is a change of it too."""
-    wider = sorted(set(sides.base) - set(sides.asked.items))
-    refuse_overrides(loaded, [f"{item}, which the minimal side has" for item in wider])

@@ -26,7 +26,7 @@ def check_sight(sides: Sides, asked: PrivilegeTrials, voice: Voice) -> None:
         OracleBlind: it passed.
     """
     trial, what = _canary(sides.plan(sides.permissive), probe=asked.trials.oracle is None)
-    result = _canary_result(trial, sides, asked)
+    result = canary_result(trial, asked)
     voice.say(f"canary, {what}: {result.verdict} ({result.evidence or 'no reason'})")
     if result.passed:
         msg = f"the job passes {what}: what is asked of it cannot tell whether it works"
@@ -52,7 +52,8 @@ def _without(node: str, plan: Plan) -> Plan:
     )
 
 
-def _canary_result(trial: Trial, sides: Sides, asked: PrivilegeTrials) -> TrialResult:
+def canary_result(trial: Trial, asked: PrivilegeTrials) -> TrialResult:
+    """Run what should fail, once, and write it down."""
     key = asked.trials.fingerprint(trial)
     result = asked.memory.find(key, 0)
     reused = result is not None
@@ -60,7 +61,12 @@ def _canary_result(trial: Trial, sides: Sides, asked: PrivilegeTrials) -> TrialR
         result = asked.trials.run([trial])[0]
         asked.memory.add(key, result)
     record = TrialRecord(
-        request=key, items=sides.permissive, purpose="canary", reused=reused, result=result
+        request=key,
+        items=asked.sides.permissive,
+        purpose="canary",
+        stage=asked.stage,
+        reused=reused,
+        result=result,
     )
     asked.records.append(record)
     return result

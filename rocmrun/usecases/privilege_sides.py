@@ -8,9 +8,18 @@ from rocmrun.core.host import HostFacts
 from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.core.plan import Plan
 from rocmrun.core.planner import make_plan
-from rocmrun.core.privilege_sides import ROOT, Asked, items_of, recipe_items, space_of, with_items
+from rocmrun.core.privilege_sides import (
+    ROOT,
+    TAILORED_REASON,
+    Asked,
+    items_of,
+    realised,
+    recipe_items,
+    space_of,
+    with_items,
+)
 from rocmrun.core.privileges import severity_of
-from rocmrun.core.profile import Profile
+from rocmrun.core.profile import Privilege, Profile
 from rocmrun.core.search_space import Space
 from rocmrun.core.voice import OnPull
 from rocmrun.errors import PlanRefused, RocmrunError, UsageError
@@ -68,6 +77,26 @@ class Sides:
         """Return the profile with *items* beyond the minimal side."""
         held = {*items, *self.base}
         return with_items(self.prepared.loaded.profile, held, self.asked)
+
+    def filtered(self, items: Iterable[str], file: str, text: str) -> tuple[Profile, Plan]:
+        """Return the profile with *items* beyond the minimal side and the seccomp profile *text*, and its plan.
+
+        What the filter was for among the items goes: a rule, which would unlock calls by a capability, is in *text*.
+
+        Raises:
+            PlanRefused: no plan holds that.
+        """
+        held = realised({*items, *self.base})
+        plain = with_items(
+            self.prepared.loaded.profile,
+            [item for item in held if not item.startswith("seccomp:")],
+            self.asked,
+        )
+        grant = Privilege(grant=f"seccomp:{file}", reason=TAILORED_REASON)
+        profile = plain.model_copy(update={"privileges": (*plain.privileges, grant)})
+        request = replace(self.prepared.request, seccomp_files={file: text})
+        plan = make_plan(_variant(request, profile))
+        return profile, plan.with_changes(restart="no", interactive=False, tty=False)
 
     def make_cache(self, plan: Plan) -> None:
         """Make the directory of *plan*'s cache, which a bind mount needs to exist; another user has another one."""

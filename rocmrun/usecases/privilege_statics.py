@@ -1,6 +1,8 @@
 """What diff-privileges says without running anything: how two sides differ, and whether a certificate still holds."""
 
+import hashlib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
@@ -10,6 +12,7 @@ from rocmrun.core.plan import Grant, Plan
 from rocmrun.core.privilege_report import Certificate, StaticDifference, changes_since
 from rocmrun.core.run_record import EngineSummary, HostSummary
 from rocmrun.errors import InputError
+from rocmrun.system.files import read_text
 from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.prepare import load, prepare
@@ -82,7 +85,25 @@ def stale(text: str, name: str, ask: Ask, minimal: Ask | None, engine: Engine) -
         "engine": EngineSummary.of(engine.facts()).model_dump(mode="json"),
         "host": HostSummary.of(sides.prepared.host, plan).model_dump(mode="json"),
     }
-    return changes_since(old, new)
+    return (*changes_since(old, new), *_changed_filters(old))
+
+
+def _changed_filters(old: Certificate) -> tuple[str, ...]:
+    """Return a sentence for each seccomp file, made or made from, that is not as it was."""
+    if old.seccomp is None or not old.seccomp.sha256:
+        return ()
+    base = old.seccomp.base
+    files = {old.seccomp.file: old.seccomp.sha256}
+    if base is not None and base.file:
+        files[base.file] = base.sha256
+    found = []
+    for name, was in files.items():
+        text = read_text(Path(name), InputError)
+        if text is None:
+            found.append(f"seccomp profile {name}: is no longer there")
+        elif hashlib.sha256(text.encode()).hexdigest() != was:
+            found.append(f"seccomp profile {name}: has changed")
+    return tuple(found)
 
 
 def _nothing_is_pulled() -> NoReturn:

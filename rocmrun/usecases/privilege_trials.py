@@ -2,14 +2,15 @@
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from rocmrun.core.oracle import TrialResult
+from rocmrun.core.plan import Plan
 from rocmrun.core.privilege_report import TrialRecord
 from rocmrun.core.search_space import Members, Question, Stopped
 from rocmrun.errors import RocmrunError, UsageError
-from rocmrun.usecases.privilege_sides import Sides
 from rocmrun.usecases.trial_memory import TrialMemory
 from rocmrun.usecases.trials import Trial, Trials
 
@@ -40,24 +41,53 @@ class Budget:
 
 
 @dataclass(slots=True)
+class Spending:
+    """What has been spent of a budget, by every stage of a search."""
+
+    budget: Budget
+    runs: int = 0
+    _began: float = field(default_factory=time.monotonic)
+
+    def check(self, runs: int) -> None:
+        """Raise Stopped when *runs* more are not to be had."""
+        most, seconds = self.budget.runs, self.budget.seconds
+        out_of_runs = most is not None and self.runs + runs > most
+        if out_of_runs or (seconds is not None and time.monotonic() - self._began > seconds):
+            raise Stopped
+
+
+class Variants(Protocol):
+    """The job under every set of items that a search may ask about."""
+
+    @property
+    def permissive(self) -> tuple[str, ...]:
+        """All that varies."""
+
+    def plan(self, items: Iterable[str]) -> Plan:
+        """Return the job's plan with *items* alone of what varies."""
+
+
+@dataclass(slots=True)
 class PrivilegeTrials:
     """Answers questions about sets of items.
 
     Attributes:
+        stage: Which search asks, as the certificate says it.
+        ends: What the whole and the empty set are called.
         records: Every run, in order.
         results: Set → the results of its runs, in order of attempts.
         say: Told of each run.
     """
 
-    sides: Sides
+    sides: Variants
     trials: Trials
     memory: TrialMemory
-    budget: Budget
+    spending: Spending
     say: Callable[[str], None]
+    stage: str = "privileges"
+    ends: tuple[str, str] = ("everything", "the minimal side")
     records: list[TrialRecord] = field(default_factory=list)
     results: dict[Members, list[TrialResult]] = field(default_factory=dict)
-    spent: int = 0
-    _began: float = field(default_factory=time.monotonic)
 
     def __call__(self, questions: Sequence[Question]) -> list[bool]:
         """Answer one batch.
@@ -96,18 +126,11 @@ class PrivilegeTrials:
                 new[key, question.attempt] = trial
         if not new:
             return
-        self.check_budget(len(new))
+        self.spending.check(len(new))
         for (key, _), result in zip(new, self.trials.run(list(new.values())), strict=True):
-            self.spent += 1
+            self.spending.runs += 1
             self.memory.add(key, result)
         self.memory.save()
-
-    def check_budget(self, runs: int) -> None:
-        """Raise Stopped when *runs* more are not to be had."""
-        most, seconds = self.budget.runs, self.budget.seconds
-        out_of_runs = most is not None and self.spent + runs > most
-        if out_of_runs or (seconds is not None and time.monotonic() - self._began > seconds):
-            raise Stopped
 
     def _recorded(self, question: Question, key: str, trial: Trial | TrialResult) -> TrialResult:
         found = trial if isinstance(trial, TrialResult) else self.memory[key, question.attempt]
@@ -119,29 +142,32 @@ class PrivilegeTrials:
             request=key,
             items=tuple(sorted(question.members)),
             purpose=question.purpose,
+            stage=self.stage,
             attempt=question.attempt,
             deep=question.deep,
             reused=bool(key) and self.memory.is_earlier(key, question.attempt),
             result=found,
         )
         self.records.append(record)
-        self.say(_line(len(self.records), record, self.sides))
+        what = _held(record, set(self.sides.permissive), self.ends)
+        self.say(_line(len(self.records), record, what))
         return found
 
 
-def _line(number: int, record: TrialRecord, sides: Sides) -> str:
-    whole = set(sides.permissive)
+def _held(record: TrialRecord, whole: set[str], ends: tuple[str, str]) -> str:
     held, left = set(record.items), sorted(whole - set(record.items))
     if held >= whole:
-        what = "everything"
-    elif not held:
-        what = "the minimal side"
-    else:
-        what = (
-            f"without {', '.join(left)}"
-            if len(left) <= len(held)
-            else f"only {', '.join(sorted(held))}"
-        )
+        return ends[0]
+    if not held:
+        return ends[1]
+    return (
+        f"without {', '.join(left)}"
+        if len(left) <= len(held)
+        else f"only {', '.join(sorted(held))}"
+    )
+
+
+def _line(number: int, record: TrialRecord, what: str) -> str:
     result = record.result
     why = f": {result.evidence}" if result.evidence else ""
     kept = ", remembered" if record.reused else ""

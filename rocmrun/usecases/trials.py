@@ -15,6 +15,7 @@ from rocmrun.core.probe_image import probe_plan
 from rocmrun.core.probe_protocol import bootstrap_command
 from rocmrun.core.voice import Voice
 from rocmrun.errors import (
+    CommandNotFound,
     EngineFailed,
     HostNotReady,
     LimitDropped,
@@ -31,6 +32,7 @@ from rocmrun.usecases.secrets import secret_files
 
 ROLE = "trial"
 NO_PROGRAM = "/rocmrun-canary/no-such-program"
+IDLE_SECONDS = 600
 # What an engine says of a container that it will not make: a reason of its own, and none of the job's.
 UNSTARTABLE = (EngineFailed, HostNotReady)
 HOST_ERRORS = (LimitDropped, PortTaken)
@@ -111,6 +113,34 @@ class Trials:
         except UNSTARTABLE as error:
             return _refused(error).reason
         return ""
+
+    @contextlib.contextmanager
+    def idle(self, plan: Plan) -> Iterator[str]:
+        """Start a container of *plan* that does nothing for a while, and hand out its id.
+
+        Raises:
+            CommandNotFound: its image has neither sleep nor the plan's Python.
+        """
+        python = (plan.probe.python, "-c", f"import time; time.sleep({IDLE_SECONDS})")
+        with contextlib.ExitStack() as stack:
+            try:
+                container = self._waiting(stack, plan, ("sleep", str(IDLE_SECONDS)))
+            except CommandNotFound:
+                container = self._waiting(stack, plan, python)
+            self.engine.start(container.container_id)
+            yield container.container_id
+
+    def _waiting(
+        self, stack: contextlib.ExitStack, plan: Plan, command: tuple[str, ...]
+    ) -> CreatedContainer:
+        self._count += 1
+        self.ready(plan)
+        request = create_request(plan, role="workload", command=command, labels=self._labels(plan))
+        container = stack.enter_context(
+            created(self.engine, plan, request, name=self._name(plan), on_warning=self.voice.detail)
+        )
+        check_command(self.engine, container, plan)
+        return container
 
     def _begun(self, stack: contextlib.ExitStack, trial: Trial) -> Attempt | TrialResult:
         try:

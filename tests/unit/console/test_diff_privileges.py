@@ -19,9 +19,9 @@ from rocmrun.core.privilege_report import (
     PrivilegeVerdict,
     StaticDifference,
     TrialRecord,
-    Verification,
 )
 from rocmrun.core.run_record import EngineSummary, HostSummary
+from rocmrun.core.verification import Verification
 from tests.builders import DIGEST, plan, request
 
 SIDE = {"total": 0.9, "band": "tight"}

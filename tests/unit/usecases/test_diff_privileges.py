@@ -23,13 +23,9 @@ from rocmrun.errors import (
     PortTaken,
     UsageError,
 )
-from rocmrun.usecases.diff_privileges import (
-    DiffRequest,
-    check_request,
-    diff_privileges,
-    expected_runs,
-)
+from rocmrun.usecases.diff_privileges import diff_privileges, expected_runs
 from rocmrun.usecases.prepare import load as load_ask
+from rocmrun.usecases.privilege_request import DiffRequest, check_request
 from rocmrun.usecases.privilege_statics import stale, static_difference
 from rocmrun.usecases.privilege_trials import Budget
 from tests.builders import ENGINE, IMAGE, IMAGE_ID
