@@ -14,12 +14,13 @@ from rocmrun.core.diagnosis.looks import (
     told,
     variable,
 )
-from rocmrun.core.diagnosis.words import CRASH, FAULT
+from rocmrun.core.diagnosis.versions import target_newer_than_rocm
+from rocmrun.core.diagnosis.words import ATTENTION, CRASH, FAULT
 
 _NO_CODE = text(
     r"invalid device function|hiperrornobinaryforgpu|hiperrorinvaliddevicefunction|hiperrorinvalidkernelfile|hiperrorsharedobjectinitfailed|hiperrornotfound|no kernel image|unable to find code object|no compatible code objects?|no binary for gpu"
     r"|tensilelibrary\S{0,60}[^\n]{0,80}(?:illegal|no such|not found|could not|cannot)|cannot read [^\n]{0,160}tensile|illegal seek|could not load [^\n]{0,80}tensile|(?:no|missing) (?:code objects?|kernels?) for gfx"
-    r"|(?:gfx\w+|arch\w*)[^\n]{0,60}(?:not (?:in|among|supported|compiled|built)|unsupported|is not supported)|not (?:compiled|built) (?:for|with) [^\n]{0,40}(?:gfx|arch)|not compatible with the current pytorch|hipblaslt[^\n]{0,60}unsupported arch|get_arch_list"
+    r"|(?:gfx\w+|(?<!model )\barch\w*)[^\n]{0,60}(?:not (?:in|among|supported|compiled|built)|unsupported|is not supported)|not (?:compiled|built) (?:for|with) [^\n]{0,40}(?:gfx|arch)|not compatible with the current pytorch|hipblaslt[^\n]{0,60}unsupported arch|get_arch_list"
 )
 _ISA = text(r"invalid_isa|0x100f|instruction set architecture is invalid")
 _OVERRIDE = any_of(
@@ -41,11 +42,13 @@ RULES = (
     Rule(
         kind="arch-not-in-image",
         symptom="arch",
-        needs=_NO_CODE,
+        needs=any_of(_NO_CODE, all_of(target_newer_than_rocm, any_of(text(CRASH), text(FAULT)))),
         unless=all_of(_OVERRIDE, _ISA),
         signs=(
             Sign(6, "a library or torch has no code for this GPU", _NO_CODE),
             Sign(1, "the GPU's target is named", fact(lambda seen: bool(seen.gfx))),
+            Sign(2, "this ROCm is older than the first for which AMD lists the target", target_newer_than_rocm),
+            Sign(-4, "it is one operator's own list of targets", text(rf"gfx\w+[^\n]{{0,60}}(?:not |in|un)(?:supported|valid)[^\n]{{0,40}}(?:{ATTENTION})")),
             Sign(-3, "an override claims another GPU", all_of(_OVERRIDE, absent(text(r"illegal seek|get_arch_list")))),
         ),
         undecided="which library lacks it: `python3 -c 'import torch; print(torch.cuda.get_arch_list())'`, and the files in /opt/rocm/lib/rocblas/library",
@@ -56,6 +59,7 @@ RULES = (
         needs=all_of(any_of(_OVERRIDE, _ISA), any_of(_NO_CODE, _ISA, text(CRASH), text(FAULT), text(r"hang|nan\b|garbage|wrong result|shows gfx"))),
         signs=(
             Sign(4, "HSA_OVERRIDE_GFX_VERSION claims another GPU", _OVERRIDE),
+            Sign(-6, "it fails without the override too", anywhere(r"without[^\n]{0,20}(?:override|hsa_override\w*)[^\n]{0,120}\b(?:same|still|too)\b|\b(?:same|still)\b[^\n]{0,60}without[^\n]{0,20}override")),
             Sign(4, "code of another instruction set was run", _ISA),
             Sign(3, "a kernel faulted", text(FAULT)),
             Sign(2, "code is missing all the same, or it crashes", any_of(_NO_CODE, text(CRASH))),

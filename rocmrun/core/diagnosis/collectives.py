@@ -1,5 +1,6 @@
 """Several processes or GPUs together: shared memory, network, handles between processes, transfers between GPUs."""
 
+from rocmrun.core.diagnosis.amounts import shared_memory_large
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import (
     absent,
@@ -14,9 +15,9 @@ from rocmrun.core.diagnosis.looks import (
 from rocmrun.core.diagnosis.words import NO_SPACE
 
 _SHARED_MEMORY_FULL = text(
-    rf"posix_fallocate[^\n]{{0,80}}{NO_SPACE}|(?:/dev/shm|shared[- ]memory|shm\w*|nccl-\w+)[^\n]{{0,120}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,120}}(?:/dev/shm|shared memory|\bshm\b|nccl)|error while creating shared memory segment|insufficient shared memory|out of shared memory|increase[^\n]{{0,30}}shared memory|torch_shm_manager|could not allocate [^\n]{{0,40}}shared memory|unable to (?:allocate|mmap|write|resize)[^\n]{{0,40}}(?:shared memory|/dev/shm|torch_)|failed to resize[^\n]{{0,30}}shm"
+    rf"posix_fallocate[^\n]{{0,80}}{NO_SPACE}|(?:/dev/shm|shared[- ]memory|shm\w*|nccl-\w+)[^\n]{{0,120}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,120}}(?:/dev/shm|shared memory|\bshm\b|nccl)|error while creating shared memory segment|insufficient\s+shared\s+memory|out\s+of\s+shared\s+memory|increase[^\n]{{0,30}}shared memory|torch_shm_manager|could not allocate [^\n]{{0,40}}shared memory|unable to (?:allocate|mmap|write|resize)[^\n]{{0,40}}(?:shared memory|/dev/shm|torch_)|failed to resize[^\n]{{0,30}}shm"
 )
-_BUS = text(r"bus error|\bsigbus\b|signal 7\b|exit code 135|exitcode\W{1,4}-7\b")
+_BUS = text(r"bus\s+error|\bsigbus\b|signal 7\b|exit code 135|exitcode\W{1,4}-7\b")
 _IPC = text(
     r"hipipc(?:get|open)mem(?:ory)?handle|cudaipc(?:get|open)memhandle|ipc memory creation|memory for ipc|hsa_amd_ipc|ipc_mode_legacy|ipc[_ ]?(?:mem)?[_ ]?handle"
 )
@@ -34,7 +35,7 @@ _NO_INTERFACE = text(
     r"no (?:usable )?(?:socket|network|ip) interfaces?(?: found)?|no interface (?:found|named)|address family not supported|network is unreachable|unable to find (?:a )?(?:usable )?(?:network )?(?:interface|address for)|no such device[^\n]{0,30}(?:eth|ifname)|bootstrap[^\n]{0,60}(?:no socket|fail|no interface)|cannot assign requested address|ifname[^\n]{0,60}(?:not found|no|invalid)"
 )
 _NO_NAME = text(
-    r"unable to resolve hostname|(?:hostname|gethostbyname|getaddrinfo)[^\n]{0,80}(?:not known|fail|unknown|resolve)|name or service not known|temporary failure in name resolution|could not resolve (?:host|address)|failed to resolve local"
+    r"unable to resolve hostname|(?:hostname|gethostbyname|getaddrinfo(?![^\n]{0,10}thread))[^\n]{0,80}(?:not known|fail|unknown|resolve)|name or service not known|temporary failure in name resolution|could not resolve (?:host|address)|failed to resolve local"
 )
 
 RULES = (
@@ -46,6 +47,7 @@ RULES = (
             Sign(7, "shared memory is full", _SHARED_MEMORY_FULL),
             Sign(4, "a process touched shared memory that is not there: SIGBUS", _BUS),
             Sign(3, "a DataLoader's worker, or a collective, was at it", all_of(_BUS, text(r"dataloader|worker|nccl|rccl|multiprocess|shared memory|shm"))),
+            Sign(-10, "shared memory is large, and no write to it was refused", all_of(shared_memory_large, absent(text(rf"posix_fallocate|{NO_SPACE}")))),
             Sign(1, "/dev/shm has the engine's default of 64 MiB", text(r"\bshm\w*\W[^\n]{0,30}64|64 ?mi?b|64m\b|/dev/shm volume")),
         ),
     ),
@@ -57,6 +59,7 @@ RULES = (
             Sign(6, "no network interface can be used", _NO_INTERFACE),
             Sign(4, "the host's own name cannot be resolved", _NO_NAME),
             Sign(2, "it is a collective or its rendezvous", text(r"nccl|rccl|gloo|processgroup|torchrun|rendezvous|tcpstore|c10d|connectfullmesh|mpi|include/socket\.h")),
+            Sign(-4, "a variable names the interfaces that may be used, or leaves some out", variable(r"(?:NCCL|GLOO)_SOCKET_IFNAME", r"^(?!lo$)\S")),
             Sign(1, "the container has no network", any_of(flag(r"^--net(?:work)?=none"), told(r"network[\w.]*: \W?none"))),
             Sign(-5, "a download is what fails", text(r"huggingface|pypi\.org|https?://")),
         ),

@@ -10,6 +10,7 @@ from rocmrun.core.diagnosis import (
     host,
     image,
     limits,
+    mounts,
     nodes,
     operators,
     paths,
@@ -28,7 +29,7 @@ from rocmrun.core.diagnosis.finding import (
 )
 
 FAMILIES = (
-    host, engine, nodes, permissions, image, architecture, operators, paths, limits, collectives, running,
+    host, engine, nodes, permissions, mounts, image, architecture, operators, paths, limits, collectives, running,
 )  # fmt: skip
 RULES: tuple[Rule, ...] = tuple(rule for family in FAMILIES for rule in family.RULES)
 

@@ -81,9 +81,9 @@ RULES = (
     ),
     Rule(
         kind="apparmor-denied",
-        needs=text(r"apparmor"),
+        needs=text(r"apparmor|\b(?:docker|containers|crio|cri-containerd\.apparmor\.d)-default\b"),
         signs=(
-            Sign(7, "AppArmor refused", text(r"apparmor\W{1,3}denied|apparmor[^\n]{0,120}(?:could not be loaded|denied|unable to|not permitted)|apparmor_parser[^\n]{0,120}(?:denied|unable|error)|profile=\W?docker-default[^\n]{0,120}denied")),
+            Sign(7, "AppArmor refused", text(r"apparmor\W{1,3}denied|apparmor[^\n]{0,120}(?:could not be loaded|denied|unable to|not permitted)|apparmor_parser[^\n]{0,120}(?:denied|unable|error)|profile=\W?docker-default[^\n]{0,120}denied|^denied\s+\S*-default\s+\w+\b|apparmor failed to apply")),
             Sign(1, "the engine itself is confined", text(r"confined|lxc|nesting")),
         ),
     ),

@@ -71,6 +71,7 @@ class Body:
             self._starts.append(position)
             position += len(line.lower) + 1
         self._found: dict[str, Quotes] = {}
+        self._matches: dict[str, list[tuple[re.Match[str], Line]]] = {}
 
     def find(self, pattern: str) -> Quotes:
         """Return the first few lines that *pattern* (lower case) is found in."""
@@ -81,7 +82,10 @@ class Body:
 
     def matches(self, pattern: str) -> list[tuple[re.Match[str], Line]]:
         """Return every match with its line, at most a thousand."""
-        found = []
+        known = self._matches.get(pattern)
+        if known is not None:
+            return known
+        found = self._matches[pattern] = []
         for match in compiled(pattern).finditer(self._text):
             found.append((match, self._line_at(match.start())))
             if len(found) >= 1000:  # enough to judge by

@@ -2,8 +2,19 @@
 
 from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
-from rocmrun.core.diagnosis.looks import KFD, any_of, anywhere, fact, log, opened, text, told
-from rocmrun.core.diagnosis.words import HYPERVISED, NO_NODE, WSL
+from rocmrun.core.diagnosis.looks import (
+    KFD,
+    all_of,
+    any_of,
+    anywhere,
+    fact,
+    log,
+    opened,
+    text,
+    told,
+)
+from rocmrun.core.diagnosis.versions import driver_before_rocm
+from rocmrun.core.diagnosis.words import CRASH, HYPERVISED, NO_GPU, NO_NODE, WSL
 
 _NOT_LOADED = text(
     r"rock module is not loaded|amdgpu not found in modules|driver not initialized|amdgpu (?:kernel )?(?:module|driver)[^\n]{0,20} (?:is )?not (?:loaded|found|installed|running)|module amdgpu not found|no amdgpu (?:module|driver)"
@@ -21,7 +32,11 @@ _MODULE_GONE = told(
 _MODULE_THERE = told(
     r"^(?:host_)?(?:lsmod|modules?|driver_loaded)\W{1,4}+(?!no\b|none|not|empty)[^\n]{0,60}(?:amdgpu|\bloaded)(?![^\n]{0,30}(?:not|no ))"
 )
-_BUILT_IN = anywhere(r"built[- ]?in\b|config_drm_amdgpu=y|not a module")
+_BUILT_IN = anywhere(r"built[- ]?in(?:to)?\b|config_drm_amdgpu=y|not (?:as )?a module")
+
+_OLD_FOR_ROCM = all_of(
+    driver_before_rocm, text(rf"{NO_GPU}|{CRASH}|hip error|hiperror\w+|hsa_status_error\w*")
+)
 
 
 def _unbound(seen: Evidence) -> bool | None:
@@ -145,15 +160,16 @@ RULES = (
     Rule(
         kind="driver-too-old",
         symptom="pairing",
-        needs=text(r"mem_?get_?info|memory_avail|driver[^\n]{0,40}(?:too old|older|outdated|incompatible)|mismatch[^\n]{0,40}driver"),
+        needs=any_of(_OLD_FOR_ROCM, text(r"mem_?get_?info|memory_avail|driver[^\n]{0,40}(?:too old|older|outdated|incompatible)|mismatch[^\n]{0,40}driver")),
         signs=(
             Sign(4, "the GPU is found, and the query for free memory is refused", text(r"mem_?get_?info[^\n]{0,60}(?:invalid|error|fail)|(?:invalid|error|fail)[^\n]{0,60}mem_?get_?info|cudart\(\)\.cudamemgetinfo")),
             Sign(1, "HIP answers with an invalid argument", text(r"hip error: invalid argument|hiperrorinvalidvalue|invalid argument \(?cudamemgetinfo")),
+            Sign(5, "AMD's driver table does not pair this driver with this ROCm, and a GPU fails", _OLD_FOR_ROCM),
             Sign(3, "the driver does not know the newer memory query", text(r"memory_avail query failed")),
             Sign(3, "the driver is named as old", told(r"driver[\w.]*: [^\n]{0,30}(?:old|5\.[0-9]\b|5\.1[0-9])|(?:in-tree|host)[^\n]{0,30}old|too old")),
             Sign(6, "a tool calls the driver too old", text(r"driver[^\n]{0,40}(?:is )?(?:too old|older than|outdated)|requires? (?:a )?(?:newer|at least)[^\n]{0,40}(?:amdgpu|kernel driver)")),
         ),
-        settles=text(r"memory_avail query failed|too old|older than|outdated|requires? (?:a )?newer"),
+        settles=any_of(_OLD_FOR_ROCM, text(r"memory_avail query failed|too old|older than|outdated|requires? (?:a )?newer")),
         undecided="whether the driver is too old for this ROCm: compare `cat /sys/module/amdgpu/version` (or `uname -r`) with `rocmrun matrix`",
     ),
     Rule(

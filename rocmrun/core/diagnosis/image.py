@@ -2,12 +2,18 @@
 
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import all_of, any_of, anywhere, log, text, told
+from rocmrun.core.diagnosis.versions import library_of_another_rocm
 from rocmrun.core.diagnosis.words import DENIED, NO_FILE
 
-_ROCM_LIBRARY = r"lib(?:miopen|roctx64|rocblas|hipblas(?:lt)?|amdhip64|hsa-runtime64|hsakmt|rocsparse|rocsolver|rccl|rocm[-_]smi64|rocm[-_]core|amd_comgr|hiprtc\S{0,20}|rocfft|hipfft\w?|hiprand|rocrand|roctracer64|hipsparse(?:lt)?|hipsolver|amd_smi|rocprofiler\S{0,20}|rocalution|migraphx\S{0,10}|c10_hip|torch_hip|drm_amdgpu|drm|numa|elf|hipfile|rocjpeg|rocdecode|omp5?)\b[^\s:]{0,30}\.so"
+_ROCM_LIBRARY = r"lib(?:hip_hcc|miopen|roctx64|rocblas|hipblas(?:lt)?|amdhip64|hsa-runtime64|hsakmt|rocsparse|rocsolver|rccl|rocm[-_]smi64|rocm[-_]core|amd_comgr|hiprtc\S{0,20}|rocfft|hipfft\w?|hiprand|rocrand|roctracer64|hipsparse(?:lt)?|hipsolver|amd_smi|rocprofiler\S{0,20}|rocalution|migraphx\S{0,10}|c10_hip|torch_hip|drm_amdgpu|drm|numa|elf|hipfile|rocjpeg|rocdecode|omp5?)\b[^\s:]{0,30}\.so"
 _CUDA_LIBRARY = r"lib(?:c10_cuda|torch_cuda\w*|cudart|cublas\w*|cudnn\w*|nvrtc\S{0,20}|cuda|nvinfer\S{0,20}|cusparse\w*|cufft\w?|curand|cusolver\w*|nccl|nvjitlink|nvtoolsext|nvidia-ml|cupti)\b[^\s:]{0,30}\.so"
+_PYTHON = r"(?:/[\w.+-]{1,60}){0,8}/?python(?:3(?:\.\d{1,2})?)?"
 _OTHER_VENDOR = text(
     r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver"
+)
+# An installation or an update came between the torch that worked and this one.
+_REPLACED = text(
+    r"re-?install\w*[^\n]{0,20}\btorch|(?:install|updat|upgrad)\w+[^\n]{0,80}(?:switch\w*|chang\w*|replac\w*|overw\w+)[^\n]{0,30}(?:cuda|nvidia|cpu|torch)|switch\w* to cuda"
 )
 _PIP = anywhere(
     r"pip3? install|uv (?:pip|sync|add)|resolv(?:er|ed)|requirements|constraint|default[- ]index|pypi|attempting uninstall: torch|successfully (?:un)?installed [^\n]{0,200}torch-|poetry|conda install|found existing installation: torch|cause_step|dependent package"
@@ -21,22 +27,24 @@ RULES = (
         signs=(
             Sign(6, "this torch is no ROCm build", _OTHER_VENDOR),
             Sign(1, "it fails as a CUDA build does without NVIDIA", text(r"nvidia driver|not compiled with cuda|libcuda")),
+            Sign(-3, "an installation put it there", _REPLACED),
             Sign(-2, "a wheel was replaced", text(r"attempting uninstall: torch|successfully uninstalled torch|found existing installation: torch")),
         ),
     ),
     Rule(
         kind="python-torch-wheel-overwrote-rocm",
         symptom="torch build",
-        needs=any_of(text(r"\+cpu\b|\+cu\d{2,3}\b|version\.hip\W{1,8}none"), text(r"uninstall(?:ed|ing)?:? torch|found existing installation: torch")),
+        needs=any_of(text(r"\+cpu\b|\+cu\d{2,3}\b|version\.hip\W{1,8}none"), all_of(_OTHER_VENDOR, _REPLACED), text(r"uninstall(?:ed|ing)?:? torch|found existing installation: torch")),
         signs=(
             Sign(4, "this torch is the CPU's build", text(r"\+cpu\b")),
             Sign(2, "this torch is no ROCm build", _OTHER_VENDOR),
-            Sign(4, "a package manager replaced it", _PIP),
+            Sign(4, "a package manager replaced it", any_of(_PIP, _REPLACED)),
+            Sign(3, "it did not come so: an installation put it there", all_of(_OTHER_VENDOR, _REPLACED)),
             Sign(2, "a ROCm build was there or expected", anywhere(r"^expected\W[^\n]{0,60}rocm|uninstall[^\n]{0,60}\+rocm|(?:before|was|expected|had|from)[^\n]{0,30}\+rocm|torch-\S{1,30}\+rocm")),
             Sign(-3, "the image came so", anywhere(r"last_good|rebuilt|moving|^tag: ")),
         ),
         undecided="whether a package replaced it or the image came with it: `docker history --no-trunc IMAGE | grep -i pip`",
-        settles=_PIP,
+        settles=any_of(_PIP, _REPLACED),
     ),
     Rule(
         kind="tag-moved",
@@ -55,7 +63,16 @@ RULES = (
         needs=text(rf"{_ROCM_LIBRARY}[^\n]{{0,120}}{NO_FILE}|{NO_FILE}[^\n]{{0,120}}{_ROCM_LIBRARY}"),
         signs=(
             Sign(7, "a library of ROCm is not found", text(rf"{_ROCM_LIBRARY}[^\n]{{0,120}}{NO_FILE}|{NO_FILE}[^\n]{{0,120}}{_ROCM_LIBRARY}")),
+            Sign(1, "it is a library of another ROCm", library_of_another_rocm),
             Sign(-4, "it lies where only root may look", text(r"/root/")),
+        ),
+    ),
+    Rule(
+        kind="missing-python",
+        needs=text(r"python"),
+        signs=(
+            Sign(7, "the engine finds no Python to start in the image", text(rf"exec: \\?\"{_PYTHON}\\?\": (?:executable file not found|stat [^\n]{{0,80}}no such file)|the probe needs python, and ")),
+            Sign(6, "a shell, a script's first line or a program finds no Python", text(rf"(?:^|[:>] ){_PYTHON}: (?:command )?not found|\benv: \W?{_PYTHON}\W?: no such file|bad interpreter: {_PYTHON}\b|{_PYTHON}: bad interpreter|no such file or directory: '{_PYTHON}'")),
         ),
     ),
     Rule(

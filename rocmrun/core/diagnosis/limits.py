@@ -11,11 +11,16 @@ _NEW_GLIBC = text(
     r"glibc\W{0,12}(?:>= ?)?2\.(?:3[4-9]|[4-9]\d)|bookworm|trixie|ubuntu(?:[: ]| image )(?:2[2-9]|21\.10)|jammy|noble|fedora(?:[: ])?(?:3[5-9]|4\d)|debian(?:[: ])?1[2-9]|el9|alma\w*(?:[: ])?9"
 )
 _NO_THREAD = text(
-    r"can'?t start new thread|failed to create (?:a )?(?:new )?thread|thread constructor failed|cannot create (?:worker |a )?thread|pthread_create|std::system_error|unable to create (?:new |native )?thread|could not create thread"
+    rf"\bthreads?\b[^\n]{{0,60}}{NOT_PERMITTED}|can'?t start new thread|failed to create (?:a )?(?:new )?thread|thread constructor failed|cannot create (?:worker |a )?thread|pthread_create|std::system_error|unable to create (?:new |native )?thread|could not create thread"
 )
 _NUMA_CALL = text(
     r"\b(?:mbind|set_mempolicy|get_mempolicy|move_pages|migrate_pages|numa_\w+)\b[^\n]{0,60}(?:not permitted|\beperm\b|failed)"
 )
+
+# Set so, and not what a library asks for ("set ulimit -l to unlimited").
+_NO_LIMIT = r"(?:ulimit[_ -]*l\b|memlock|max locked memory)(?![^\n]{0,16}\b(?:to|should|must)\b)[^\n]{0,30}(?:unlimited|infinity|-1\b)"
+# Whether the engine recorded a kill for want of memory.
+_NOT_FOR_MEMORY = text(r"oomkilled\W{1,5}(?:false|no\b)")
 
 RULES = (
     Rule(
@@ -23,7 +28,7 @@ RULES = (
         symptom="threads",
         needs=any_of(text(r"clone3"), _NO_THREAD),
         signs=(
-            Sign(6, "clone3 is refused with EPERM, and glibc does not fall back then", text(rf"clone3\b[^\n]{{0,80}}{NOT_PERMITTED}|clone3[^\n]{{0,60}}(?:blocked|denied|seccomp|lacked|missing)")),
+            Sign(6, "clone3 is refused with EPERM, and glibc does not fall back then", text(rf"clone3\b[^\n]{{0,500}}{NOT_PERMITTED}|clone3[^\n]{{0,60}}(?:blocked|denied|seccomp|lacked|missing)")),
             Sign(3, "no thread can be started", _NO_THREAD),
             Sign(3, "EPERM: a filter, and no limit", text(rf"(?:pthread_create|thread|clone)[^\n]{{0,80}}{NOT_PERMITTED}")),
             Sign(2, "the engine is older than clone3 in its filter", _OLD_ENGINE),
@@ -55,7 +60,9 @@ RULES = (
         needs=text(r"ibv_\w+|mlock|memlock|locked[- ]memory|rdma|hostregister|verbs|infiniband|ucx[^\n]{0,40}(?:register|registration)"),
         signs=(
             Sign(5, "memory cannot be registered or locked", text(r"(?:ibv_(?:reg_mr\w*|create_\w+|reg_dmabuf_mr)|mlock(?:all)?|hostregister|reg_?mr|uct_\w+|memory registration|register[^\n]{0,20}memory)[^\n]{0,120}(?:cannot allocate memory|\benomem\b|errno 12\b|not enough|insufficient)|cannot lock memory|failed to (?:lock|mlock|pin)")),
-            Sign(3, "the limit of locked memory is named", text(r"rlimit_memlock|memlock|ulimit[_ -]*l\b|max locked memory|locked[- ]memory limit")),
+            Sign(3, "memory cannot be registered", text(r"ibv_reg_mr\w*[^\n]{0,40}fail")),
+            Sign(-8, "the limit of locked memory is lifted", text(_NO_LIMIT)),
+            Sign(3, "the limit of locked memory is named", anywhere(r"rlimit_memlock|memlock|ulimit[_ -]*l\b|max locked memory|locked[- ]memory limit")),
             Sign(2, "the limit is small", told(r"(?:ulimit|memlock|locked)[\w .-]*: [^\n]{0,10}\b(?:64|8192|65536|8388608|67108864|8 ?m|64 ?k)")),
         ),
     ),
@@ -63,9 +70,9 @@ RULES = (
         kind="cpu-quota-throttling",
         needs=text(r"throttl|cpu\.max|cpu_?quota|n_threads|cpuset|--cpus|nproc|num_thread"),
         signs=(
-            Sign(6, "the processes of the container are held up by its share of CPUs", text(r"nr_throttled\W{1,3}[1-9]|throttled_(?:usec|time)\W{1,3}[1-9]|cpu[^\n]{0,30}throttl\w+[^\n]{0,30}(?:[1-9]|high|heavy)")),
-            Sign(3, "more threads run than it has CPUs", text(r"n_threads\W{1,4}\d+|num_thread\w*\W{1,4}\d|omp_num_threads|threads? (?:than|>) |cpu_count")),
-            Sign(2, "CPUs are limited", text(r"cpuset\W|cpu\.max|cpu_?quota|--cpus|nano_?cpus|cfs_quota|limits\.cpu")),
+            Sign(6, "the processes of the container are held up by its share of CPUs", text(r"nr_throttled\W{1,3}[1-9]|(?<!gpu )(?<!thermal )\bthrottled\b(?![^\n]{0,30}(?:gpu|thermal|power))|throttled_(?:usec|time)\W{1,3}[1-9]|cpu[^\n]{0,30}throttl\w+[^\n]{0,30}(?:[1-9]|high|heavy)")),
+            Sign(3, "more threads run than it has CPUs", text(r"threads?\b[^\n]{0,60}\b(?:equal to|as many as|every|all)\b[^\n]{0,40}\bcores|n_threads\W{1,4}\d+|num_thread\w*\W{1,4}\d|omp_num_threads|threads? (?:than|>) |cpu_count")),
+            Sign(2, "CPUs are limited", text(r"cpuset\W|cpu_?limit|cpu\.max|cpu_?quota|--cpus|nano_?cpus|cfs_quota|limits\.cpu")),
             Sign(-3, "the GPU itself is throttled", text(r"thermal throttl|gpu[^\n]{0,30}throttl|power cap")),
         ),
     ),
@@ -90,13 +97,14 @@ RULES = (
         symptom="memory",
         needs=text(r"\b137\b|oomkilled|oom-kill|\boom\b|memory cgroup|sigkill|signal 9|exit code -9|signal: killed|^killed$|killed process|returncode=-9"),
         signs=(
-            Sign(6, "the kernel killed it at the container's limit of memory", text(r"oomkilled\W{1,5}true|reason\W{1,4}oomkilled|\boomkilled\b|memory cgroup out of memory|oom-kill:constraint_memcg|constraint_memcg|killed process \d+[^\n]{0,80}(?:memcg|cgroup)|memory\.events[^\n]{0,40}oom_kill [1-9]|container[^\n]{0,40}exceeded memory limit")),
+            Sign(6, "the kernel killed it at the container's limit of memory", text(r"oomkilled\W{1,5}true|reason\W{1,4}oomkilled|\boomkilled\b(?!\W{1,5}(?:false|no\b))|memory cgroup out of memory|oom-kill:constraint_memcg|constraint_memcg|killed process \d+[^\n]{0,80}(?:memcg|cgroup)|memory\.events[^\n]{0,40}oom_kill [1-9]|container[^\n]{0,40}exceeded memory limit")),
             Sign(5, "it was killed with signal 9", text(r"exit(?:ed|s)?(?: with)?(?: \(?(?:status|code)\)?)?\W{0,4}137\b|exit code -9\b|returncode=-9|\bsigkill\b|died with signal 9|signal 9 |signal: killed|code 137|exitcode\W{1,4}-9|^killed$")),
             Sign(5, "the kernel killed a process for want of memory", text(r"out of memory: killed process|oom-killer|oom_reaper|killed process \d+")),
+            Sign(-3, "the engine recorded no kill for want of memory", _NOT_FOR_MEMORY),
             Sign(-3, "it was stopped on purpose", text(r"docker (?:stop|kill)|received sigterm|grace period")),
             Sign(-2, "shared memory is full", text(r"bus error|insufficient shared memory")),
         ),
-        settles=text(r"oomkilled|memory cgroup|memcg|oom_kill|out of memory: killed|exceeded memory limit"),
+        settles=text(r"oomkilled\b(?!\W{1,5}(?:false|no\b))|memory cgroup|memcg|oom_kill|out of memory: killed|exceeded memory limit"),
         undecided="who sent signal 9: `docker inspect -f '{{.State.OOMKilled}}' NAME`, and `sudo dmesg | grep -i oom`",
     ),
     Rule(

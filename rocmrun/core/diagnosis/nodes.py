@@ -120,11 +120,11 @@ RULES = (
     Rule(
         kind="igpu-interference",
         symptom="crash",
-        needs=any_of(text(CRASH), text(r"found 2 rocm devices|hang|invalid device function|no kernel image|wrong (?:gpu|device)|device 0")),
+        needs=any_of(text(CRASH), text(r"\bcrash(?:es|ed)?\b|found 2 rocm devices|hang|invalid device function|no kernel image|wrong (?:gpu|device)|device 0")),
         signs=(
             Sign(4, "two targets are there, and one is a processor's own GPU", fact(_two_with_an_apu)),
             Sign(4, "a processor's own GPU is enumerated too", text(r"\bi-?gpu\b|integrated (?:gpu|graphics)|raphael|renoir|cezanne|vega 8\b|granite ridge|\bapu\b[^\n]{0,40}(?:and|plus|\+)")),
-            Sign(2, "it crashes", text(CRASH)),
+            Sign(2, "it crashes", any_of(text(CRASH), text(r"\bcrash(?:es|ed)?\b"))),
             Sign(1, "hiding it helps", anywhere(r"hide the i-?gpu|disable[^\n]{0,20}(?:i-?gpu|integrated)|hip_visible_devices")),
             Sign(-3, "an override is set", variable("HSA_OVERRIDE_GFX_VERSION.*", r"\d")),
             Sign(-3, "the GPU was reset", text(r"gpu reset|ring \S+ timeout|fence wait")),

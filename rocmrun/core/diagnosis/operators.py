@@ -2,10 +2,10 @@
 
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import any_of, text, told
+from rocmrun.core.diagnosis.words import ATTENTION
 
 _QUANTIZERS = r"bitsandbytes|\bbnb\b|auto_?gptq|gptqmodel|exllama|\bawq\b|autoawq|marlin|\bhqq\b|quark|torchao|fbgemm"
 _LACKING = r"without gpu support|could not (?:find|load|import)|not (?:found|available|installed|supported|compiled|built)|no such file|cannot (?:open|import)|no module named|unavailable|undefined symbol|failed to (?:load|import)|unsupported|error"
-_ATTENTION = r"flash[-_ ]?attn|flash[-_ ]?attention|flash_attn_2_cuda|fmha_(?:fwd|bwd)|aotriton|scaled_dot_product|mem(?:ory)?[-_ ]?efficient attention|\bsdpa?\b|xformers|cudnn attention"
 
 RULES = (
     Rule(
@@ -19,10 +19,10 @@ RULES = (
     ),
     Rule(
         kind="flash-attn-missing",
-        needs=any_of(text(_ATTENTION), text(r"no available kernel")),
+        needs=any_of(text(ATTENTION), text(r"no available kernel")),
         signs=(
             Sign(5, "no kernel for attention is built for this GPU", text(r"no available kernel")),
-            Sign(5, "flash attention is not there", text(rf"(?:{_ATTENTION})[^\n]{{0,120}}(?:not (?:used|compiled|available|supported|found|installed|enabled)|no module|missing|no such file|unsupported|file not found|error|disabled|only supports|failed)|(?:no module named|cannot import|not compiled with|could not import|requires|failed building wheel for|not built with|no such file)[^\n]{{0,80}}(?:{_ATTENTION})")),
+            Sign(5, "flash attention is not there", text(rf"(?:{ATTENTION})[^\n]{{0,120}}(?:not (?:used|compiled|available|supported|found|installed|enabled)|no module|missing|no such file|unsupported|file not found|error|disabled|only supports|failed)|(?:not supported|invalid|unsupported)[^\n]{{0,20}}(?:{ATTENTION})|(?:{ATTENTION})[^\n]{{0,300}}does not support this problem|(?:no module named|cannot import|not compiled with|could not import|requires|failed building wheel for|not built with|no such file)[^\n]{{0,80}}(?:{ATTENTION})")),
             Sign(1, "the target is named", told(r"gfx")),
         ),
     ),

@@ -15,10 +15,15 @@ from rocmrun.core.diagnosis.looks import (
     told,
     variable,
 )
+from rocmrun.core.diagnosis.refused import refused, refused_at
 from rocmrun.core.diagnosis.words import CACHE, CRASH, DENIED, NO_SPACE, READ_ONLY
 
 _REFUSED = rf"(?:{DENIED}|{READ_ONLY}|not (?:a )?writ(?:able|eable)|cannot (?:write|create)|could not (?:create|write|open)|unable to (?:create|write)|failed to create)"
-_CACHE_REFUSED = text(rf"{CACHE}[^\n]{{0,160}}{_REFUSED}|{_REFUSED}[^\n]{{0,160}}{CACHE}")
+_CACHE_REFUSED = refused_at(
+    CACHE, rf"{CACHE}[^\n]{{0,160}}{_REFUSED}|{_REFUSED}[^\n]{{0,160}}{CACHE}"
+)
+# A home that was never made, and the homes of accounts that have none.
+_NO_HOME = refused(r"/(?:home|users|var/home)/[^/]+$|/(?:nonexistent|var/empty|dev/null)\b")
 _AT_THE_ROOT = text(
     r"write in your cache folder \(/\.|"
     rf"{_REFUSED}[^\n]{{0,40}}['\"\s:=(\[]/\.(?:cache|triton|config|local|miopen|nv|vllm|keras|inductor|aiter|ollama|huggingface|matplotlib|cupy|numba|[a-z]\w+)\b|['\"\s:=(\[]/\.(?:cache|triton|config|local|miopen|vllm|aiter|ollama|huggingface|matplotlib|numba)\b[^\n]{{0,80}}{_REFUSED}"
@@ -62,14 +67,14 @@ RULES = (
     Rule(
         kind="readonly-cache",
         symptom="cache",
-        needs=any_of(fact(_below_a_cache), _CACHE_REFUSED, _SQLITE, text(r"no locator available|mplconfigdir|miopenstatusunknownerror|miopen[^\n]{0,40}(?:permission|read-only)|temporary cache directory|triton_cache_dir|cache_dir|write in your cache")),
+        needs=any_of(fact(_below_a_cache), _CACHE_REFUSED, _SQLITE, text(r"no locator available|cannot cache function|mplconfigdir|miopenstatusunknownerror|miopen[^\n]{0,40}(?:permission|read-only)|temporary cache directory|triton_cache_dir|cache_dir|write in your cache")),
         signs=(
             Sign(8, "it lies in a directory that a variable names as a cache", fact(_below_a_cache)),
             Sign(6, "a directory for compiled kernels or downloads cannot be written", _CACHE_REFUSED),
             Sign(4, "a library warns that its cache cannot be written, and may go on", text(r"problem when trying to write in your cache")),
             Sign(4, "a database file cannot be written", _SQLITE),
             Sign(2, "it is MIOpen's", text(r"miopen")),
-            Sign(6, "numba finds no place to keep what it compiled", text(r"no locator available")),
+            Sign(6, "numba finds no place to keep what it compiled", text(r"no locator available(?! for file '<)|cannot cache function(?![^\n]{0,200}'<)")),
             Sign(6, "matplotlib finds no directory that it may write", text(r"matplotlib[^\n]{0,200}(?:not a writable|temporary cache|mplconfigdir)|mplconfigdir[^\n]{0,80}writable")),
             Sign(3, "MIOpen gave up without a reason", text(r"miopenstatusunknownerror|miopenstatusinternalerror")),
             Sign(3, "a writable directory helps", any_of(remedy(r"writable|cache_dir|user_db_path"), remedy(r"miopen_(?:user_db|custom_cache)"))),
@@ -82,9 +87,10 @@ RULES = (
     Rule(
         kind="home-not-writable",
         symptom="cache",
-        needs=any_of(_AT_THE_ROOT, fact(_odd_home), told(r"^home: (?:/|unset|none)(?:\s|$|\()")),
+        needs=any_of(_AT_THE_ROOT, _NO_HOME, fact(_odd_home), told(r"^home: (?:/|unset|none)(?:\s|$|\()")),
         signs=(
             Sign(7, "HOME is the root directory: a path in it begins with /.", _AT_THE_ROOT),
+            Sign(7, "the home directory itself is not there", _NO_HOME),
             Sign(3, "HOME is not set, or /", any_of(fact(_odd_home), told(r"^home: (?:/|unset|none)(?:\s|$|\()|home unset|no home"))),
             Sign(2, "something may not be written", text(_REFUSED)),
         ),
@@ -97,7 +103,9 @@ RULES = (
             Sign(5, "the image's own file system is read-only", text(READ_ONLY)),
             Sign(5, "the path is in the program's own tree", text(_OWN_TREE)),
             Sign(1, "--read-only is set", any_of(flag(r"^--read-only"), told(r"read_?only|readonlyrootfilesystem"))),
-            Sign(-4, "it is a cache", any_of(_CACHE_REFUSED, _AT_THE_ROOT)),
+            Sign(-8, "it is macOS, whose own root is read-only, and no container", text(r"/users/|\bmacos\b|\bdarwin\b")),
+            Sign(3, "the path lies directly below the root directory", refused(r"/[^/.][^/]*$")),
+            Sign(-4, "it is a cache, or a home", any_of(_CACHE_REFUSED, _AT_THE_ROOT, _NO_HOME)),
             Sign(-7, "it is inside the installed packages", text(_JIT)),
         ),
     ),
@@ -127,7 +135,7 @@ RULES = (
         signs=(
             Sign(5, "a library cannot be mapped as code", text(r"failed to map segment from shared object")),
             Sign(3, "the file system is mounted noexec", anywhere(r"\bnoexec\b")),
-            Sign(4, "a program in a temporary directory may not be executed", text(rf"exec[^\n]{{0,60}}/tmp/[^\n]{{0,80}}{DENIED}|{DENIED}[^\n]{{0,60}}'?/tmp/[^\n]{{0,60}}(?:\.sh|conftest|a\.out|exec)|/tmp/\S{{0,80}}: {DENIED}")),
+            Sign(4, "a program in a temporary directory may not be executed", text(rf"exec[^\n]{{0,60}}/tmp/[^\n]{{0,80}}{DENIED}|{DENIED}[^\n]{{0,60}}'?/tmp/[^\n]{{0,60}}(?:\.sh|conftest|a\.out|exec)|(?<!open )/tmp/\S{{0,80}}: {DENIED}")),
             Sign(1, "it was compiled at run time", text(r"/tmp/|torchinductor|triton|\.so\b|tmpfs|comgr|torch_extensions")),
             Sign(-3, "memory is limited: the same text comes then", text(r"rlimit_as|ulimit -v|virtual memory")),
         ),
@@ -176,8 +184,9 @@ RULES = (
         needs=text(DENIED),
         signs=(
             Sign(6, "a program on PATH, or the entrypoint, may not be executed or entered", text(
-                rf"exec[^\n]{{0,12}}(?:user process|format)?[^\n]{{0,80}}\"?/?[\w./-]*\"?:? (?:stat [^\n]{{0,80}}: )?{DENIED}|execv\w*\([^\n]{{0,200}}\beacces|exec: \"[^\"]{{1,200}}\"[^\n]{{0,80}}{DENIED}|(?:/usr/(?:local/)?s?bin|/opt|/root|/entrypoint|/docker-entrypoint|/app|/venv|/home)[^\s:'\"]{{0,160}}(?:\.sh|/bin/[\w.-]+|entrypoint)['\"]?: {DENIED}|{DENIED}: '(?:/usr|/opt|/root|/app|/venv)[^'\n]{{0,160}}/bin/[^'\n]+'|(?:ba|da|z)?sh: [^\n]{{0,40}}/[^\n:]{{1,160}}: {DENIED}|cannot execute[^\n]{{0,40}}{DENIED}|unable to start container process[^\n]{{0,200}}{DENIED}"
+                rf"exec[^\n]{{0,12}}(?:user process|format)?[^\n]{{0,80}}\"?/?[\w./-]*\"?:? (?:stat [^\n]{{0,80}}: )?{DENIED}|execv\w*\([^\n]{{0,200}}\beacces|exec: \"[^\"]{{1,200}}\"[^\n]{{0,80}}{DENIED}|(?:/usr/(?:local/)?s?bin|/opt|/root|/entrypoint|/docker-entrypoint|/app|/venv|/home)[^\s:'\"]{{0,160}}(?:\.sh|/bin/[\w.-]+|entrypoint)['\"]?: {DENIED}|{DENIED}: '(?:/usr|/opt|/root|/app|/venv)[^'\n]{{0,160}}/bin/[^'\n]+'|(?:ba|da|z)?sh: (?![^\n]{{0,20}}cannot open)[^\n]{{0,40}}/[^\n:]{{1,160}}: {DENIED}|cannot execute[^\n]{{0,40}}{DENIED}|unable to start container process[^\n]{{0,200}}{DENIED}"
             )),
+            Sign(6, "a program was looked for along PATH, and a directory there may not be entered", refused(r"[\w.+-]+$")),
             Sign(1, "the process is not root inside", any_of(flag(r"^(?:--user|-u)=(?!0|root)"), text(r"non-?root|uid=[1-9]"))),
             Sign(-5, "it is the working directory", text(r"chdir to cwd")),
             Sign(-5, "it is a device node", text(rf"/dev/[^\n]{{0,60}}{DENIED}")),

@@ -1,8 +1,19 @@
 """Run time: memory of the GPU, hangs, hardware errors, slowness, and what only looks like a failure."""
 
+from rocmrun.core.diagnosis.amounts import request_fits
 from rocmrun.core.diagnosis.evidence import Evidence, Quotes
 from rocmrun.core.diagnosis.finding import Look, Rule, Sign
-from rocmrun.core.diagnosis.looks import any_of, anywhere, fact, flag, opened, text, told, variable
+from rocmrun.core.diagnosis.looks import (
+    any_of,
+    anywhere,
+    fact,
+    flag,
+    opened,
+    remedy,
+    text,
+    told,
+    variable,
+)
 from rocmrun.core.diagnosis.words import NO_GPU
 
 _HARDWARE = text(
@@ -29,6 +40,7 @@ RULES = (
         signs=(
             Sign(6, "memory of the GPU is used up", text(r"(?:hip|cuda|rocm)\b[^\n]{0,20} out of memory|unable to allocate[^\n]{0,40}(?:rocm|vram|buffer)|outofmemoryerror|hiperroroutofmemory|hiperrormemoryallocation|below (?:the )?required gpu memory|less than desired gpu memory|not enough (?:free )?(?:gpu |device )?(?:memory|vram)|no available memory for the cache blocks|insufficient (?:gpu memory|vram)|failed to allocate[^\n]{0,80}(?:rocm|vram|device|buffer|hip|gpu|kv)|tried to allocate [\d.]+ [mgk]i?b|cudamalloc failed|rocm_?malloc|hipmalloc[^\n]{0,40}(?:fail|out)|out of device memory|resourceexhausted|(?:gpu|vram|device)[^\n]{0,40}out of memory")),
             Sign(1, "another process or a carve-out holds it", text(r"\bpid\b|process \d+ has|carve|bios_vram|pinned|gtt")),
+            Sign(-6, "far more is free than what was asked for", request_fits),
             Sign(-6, "the kernel killed a process at a limit of main memory", text(r"oomkilled|memory cgroup|killed process|\b137\b")),
         ),
     ),
@@ -68,10 +80,11 @@ RULES = (
     Rule(
         kind="miopen-first-run-slow",
         symptom="slow",
-        needs=text(r"second|minute|slow|miopen|find_mode|first (?:run|iteration|convolution|step)|warm ?-?up|\d{2,}(?:\.\d+)? ?s\b|took|tuning|autotun"),
+        needs=text(r"second|minute|slow|miopen|find_mode|first (?:run|iteration|convolution|step|decode)|warm ?-?up|\d{2,}(?:\.\d+)? ?s\b|took|tuning|autotun"),
         signs=(
-            Sign(4, "the first or every run takes minutes", text(r"(?:executed|finished|done|completed|took|takes?|in)\b[^\n]{0,30}\b(?:\d{3,}(?:\.\d+)? ?(?:s\b|sec)|\d+ ?min)|first (?:run|iteration|convolution|step|image|inference|epoch)[^\n]{0,80}(?:slow|min|\d{2,} ?s|long)|(?:slow|minutes|long|hours)[^\n]{0,60}first (?:run|iteration|convolution|step|image|time)")),
+            Sign(4, "the first or every run takes minutes", text(r"(?:executed|finished|done|completed|took|takes?|in)\b[^\n]{0,30}\b(?:\d{3,}(?:\.\d+)? ?(?:s\b|sec)|\d+ ?min)|first (?:run|iteration|convolution|step|image|inference|epoch|decode|request)\b[\s\S]{0,80}?(?:slow|min|\d{2,}(?:\.\d+)? ?s\b|long)|(?:slow|minutes|long|hours)[^\n]{0,60}first (?:run|iteration|convolution|step|image|time)")),
             Sign(3, "MIOpen searches or compiles kernels", text(r"miopen[^\n]{0,120}(?:find|search|compil|tun|perf db|find-db|missing|cache)|miopen_find_(?:mode|enforce)|find_mode|exhaustive|missing system database|miopenfindconvolution|naive_conv|hipconvolution")),
+            Sign(3, "another way of MIOpen's to search changes it", remedy(r"miopen_find_mode")),
             Sign(2, "later runs are fast", anywhere(r"second (?:run|iteration)[^\n]{0,40}(?:fast|\d)|(?:after|before|later)[^\n]{0,40}\b\d{1,2} ?s\b")),
             Sign(-5, "an error is there", text(r"\berror\b|exception|traceback|permission denied")),
             Sign(-4, "the CPU computes", text(NO_GPU)),

@@ -26,3 +26,4 @@ ROOTLESS = (
     r"\brootless\b|keep-groups|keep-id|\bsubgid|\bsubuid|newgidmap|userns-remap|user namespace"
 )
 APU = r"gfx(?:902|909|90c|1013|1033|1035|1036|1037|1103|115[0-3])"
+ATTENTION = r"flash[-_ ]?attn|flash[-_ ]?attention|flash_attn_2_cuda|fmha_(?:fwd|bwd)|aotriton|scaled_dot_product|mem(?:ory)?[-_ ]?efficient attention|\bsdpa?\b|multi-?head-?attention|xformers|cudnn attention"

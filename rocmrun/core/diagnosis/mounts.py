@@ -1,0 +1,83 @@
+"""Who may use mounted files and programs of others: labels, capabilities, setuid, modes."""
+
+from rocmrun.core.diagnosis.denials import (
+    LABELLED_FILES,
+    NODE_AVC,
+    NODE_DENIED,
+    SELINUX,
+    user_named,
+)
+from rocmrun.core.diagnosis.finding import Rule, Sign
+from rocmrun.core.diagnosis.looks import (
+    absent,
+    all_of,
+    any_of,
+    anywhere,
+    fact,
+    flag,
+    remedy,
+    text,
+    told,
+)
+from rocmrun.core.diagnosis.words import DENIED
+
+_DROPS_ALL = r"capabilit\w*[^\n]{0,40}drop\W{1,5}all"
+# A label on the mount was what mended it.
+_LABEL_HELPS = remedy(r"/[\w.$(){}/-]*:(?:ro,|rw,)?z\b|(?:^|\s)\W?:z\b|\bchcon\b|relabel")
+_FILE_REFUSED = text(rf"{DENIED}|permissions are insufficient|insufficient permissions")
+
+RULES = (
+    Rule(
+        kind="selinux-mount",
+        symptom="mount",
+        needs=any_of(LABELLED_FILES, all_of(any_of(SELINUX, _LABEL_HELPS), _FILE_REFUSED)),
+        signs=(
+            Sign(7, "SELinux refused access to a file or directory", LABELLED_FILES),
+            Sign(1, "a path may not be read", _FILE_REFUSED),
+            Sign(5, "a label on the mount mended it", _LABEL_HELPS),
+            Sign(1, "a mounted path may not be read", text(rf"{DENIED}[^\n]{{0,60}}'?/|/\S+[^\n]{{0,20}}{DENIED}")),
+            Sign(2, "SELinux is enforcing", SELINUX),
+            Sign(3, "a label is named", anywhere(r"relabel|chcon|container_file_t|user_home_t|label[=:]disable")),
+            Sign(-5, "it is a device node", any_of(NODE_AVC, NODE_DENIED)),
+        ),
+    ),
+    Rule(
+        kind="cap-drop-dac-override",
+        symptom="mount",
+        needs=all_of(text(DENIED), any_of(flag(r"--cap-drop=all"), anywhere(rf"dac_override|cap[-_ ]?drop|capeff|cap_drop|{_DROPS_ALL}"))),
+        signs=(
+            Sign(3, "a file or directory may not be used", text(DENIED)),
+            Sign(3, "capabilities were dropped", any_of(flag(r"--cap-drop=all"), anywhere(rf"{_DROPS_ALL}|cap[-_ ]?drop|cap_drop|capeff[^\n]{0,20}0000000000000000"))),
+            Sign(1, "the process is root inside, and the path is another's", text(r"container_user: root|\broot\b|host user owned|\buid[= ]0\b")),
+            Sign(3, "DAC_OVERRIDE is named", anywhere(r"dac_override")),
+            Sign(-6, "the process is not root inside, so the capability is not what it lacks", fact(user_named)),
+            Sign(-3, "it is a device node", NODE_DENIED),
+        ),
+    ),
+    Rule(
+        kind="no-new-privileges-setuid",
+        needs=text(r"effective uid is not 0|no new privileges|no_new_privs|must be setuid|setuid|unable to (?:change|set) [^\n]{0,20}(?:gid|uid)|sudo: "),
+        signs=(
+            Sign(6, "sudo cannot become another user: setuid has no effect", text(r"effective uid is not 0|no new privileges|must be (?:owned by uid 0 and have the )?setuid|setresuid\([^\n]{0,60}(?:not permitted|eperm)|su: cannot set (?:groups|user)|setgroups[^\n]{0,30}not permitted|unable to change to (?:root|runas) [gu]id")),
+            Sign(2, "no-new-privileges is set", any_of(flag(r"no-new-privileges"), anywhere(r"no[-_ ]new[-_ ]priv|nonewprivs\W{1,4}1|allowprivilegeescalation\W{1,3}false"))),
+        ),
+    ),
+    Rule(
+        kind="mount-unreadable",
+        symptom="mount",
+        needs=text(rf"{DENIED}|permissionerror"),
+        signs=(
+            Sign(5, "a file or directory with data may not be read", text(
+                rf"{DENIED}[^\n]{{0,40}}['\" (:]/(?:models?|data|datasets?|weights|checkpoints?|mnt|srv|input|inputs|workspace|media|storage|nfs|shared|llm)\b"
+                rf"|/(?:models?|data|datasets?|weights|checkpoints?|mnt|srv|inputs?|workspace|media|storage|nfs|shared|llm)/\S*[^\n]{{0,20}}{DENIED}"
+                rf"|(?:\.safetensors|\.gguf|\.pt|\.pth|config\.json|tokenizer\S{{0,20}}\.json|\.parquet|\.onnx)[^\n]{{0,30}}{DENIED}|{DENIED}[^\n]{{0,120}}(?:\.safetensors|\.gguf|\.pth?|config\.json|tokenizer\S{{0,20}}\.json|\.parquet|\.onnx)"
+            )),
+            Sign(4, "the working directory may not be entered", text(rf"chdir to cwd[^\n]{{0,120}}{DENIED}")),
+            Sign(2, "it is a mount", any_of(flag(r"^(?:-v|--volume|--mount)="), told(r"mount|volume|bind"))),
+            Sign(-4, "it is a cache", text(rf"{DENIED}[^\n]{{0,80}}(?:\.cache|\.triton|miopen|site-packages)")),
+            Sign(-5, "it is a device node", NODE_DENIED),
+            Sign(-4, "capabilities were dropped, and the process is root inside", all_of(flag(r"--cap-drop=all"), absent(fact(user_named)))),
+            Sign(-3, "SELinux refused", LABELLED_FILES),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,27 @@
+"""Reports that were frozen before any rule saw them, and were mended for since: none may be lost again."""
+
+import pytest
+
+from tests.unit.core.diagnosis.catalogue import Case, cases, found_in, held_out, names
+
+CASES = held_out()
+
+
+def test_none_of_them_is_in_the_catalogue() -> None:
+    """A report stands in one of the two."""
+    assert {case.name for case in CASES}.isdisjoint({case.name for case in cases()})
+    assert len(CASES) >= 140
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.kind], ids=lambda case: case.name)
+def test_a_report_has_its_kind_first(case: Case) -> None:
+    """As its thread decided it."""
+    assert names(found_in(case.text))[:1] == [case.kind]
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if not case.kind], ids=lambda case: case.name
+)
+def test_a_report_of_another_cause_gets_no_sure_one(case: Case) -> None:
+    """It looks like a kind, and its thread says that it is none."""
+    assert [found.kind.slug for found in found_in(case.text) if found.confidence == "high"] == []
