@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from scripts import cosign, engine, images, packages, registry
+from scripts import cosign, engine, extensions, images, packages, registry
 from scripts.commands import SetupError, say
 
 ROOT = Path(__file__).parent.parent
@@ -35,6 +35,7 @@ def main() -> int:
         if options.command == "up":
             if options.tests:
                 cosign.ensure(build=BUILD, log=LOGS / "packages.log")
+                extensions.ensure(build=BUILD, log=LOGS / "packages.log")
             bring_up(images.FOR_TESTS if options.tests else images.FOR_DEMO)
             return 0
         return show_demo() if options.command == "demo" else take_down()

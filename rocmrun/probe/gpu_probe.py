@@ -957,6 +957,9 @@ def device_environment(accelerator: str, index: int, concurrent: int) -> dict[st
 
 # --- checks: One check under way, and how a child reports it ---
 
+LONGEST_TEXT = 1000
+
+
 class CheckFailed(Exception):
     """What a check found wrong, in words for people."""
 
@@ -1035,11 +1038,14 @@ class Check:
 
 
 def described(error: BaseException) -> str:
-    """Return an error in one bounded line."""
-    text = " ".join(str(error).split())[:1000]
+    """Return an error in one bounded line, with what it was raised from: that is what can be mended."""
+    text = " ".join(str(error).split())[:LONGEST_TEXT]
     if isinstance(error, CheckFailed):
         return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    told = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    if error.__cause__ is not None:
+        told += f" (because of {described(error.__cause__)})"
+    return told[: 2 * LONGEST_TEXT]
 
 
 # --- offers: What this version of torch offers: old ones lack some of what is tried ---
@@ -1658,8 +1664,8 @@ def stage_collectives(job: dict[str, Any], reporter: Reporter, state: dict[str, 
                 raise CheckFailed(wrong)
         if "in_step" not in check.evidence:
             return
-    reporter.send(doing="destroy_process_group", group="collectives")
-    if distributed is not None:
+    if distributed is not None and job["level"] != "quick":
+        reporter.send(doing="destroy_process_group", group="collectives")
         distributed.destroy_process_group()
 
 
@@ -4911,15 +4917,18 @@ PT_LOAD, PT_DYNAMIC = 1, 2
 DT_NEEDED, DT_STRTAB = 1, 5
 CLASS_64, LITTLE_ENDIAN = 2, 1
 PROGRAM_HEADER_64 = "<IIQQQQQQ"
+# Libraries that a wheel brings along have part of their hash in the name: libcudart.faf08d9a.so.13 in
+# torchvision's, libcudart-c3a75b33.so.11.0 in others (auditwheel writes the second form).
+BUNDLED = r"([-.][0-9a-f]{8})?"
 # libc10_hip and libtorch_hip are those of a ROCm torch, libc10_cuda and libtorch_cuda of a CUDA one:
 # a ROCm torch has no such file (huggingface/autotrain-advanced#735, pytorch/pytorch#139410).
 ROCM_LIBRARY = re.compile(
     r"lib(amdhip64|hiprtc|hsa-runtime64|MIOpen|rccl|c10_hip|torch_hip"
-    r"|(hip|roc)(blas|blaslt|fft|rand|solver|sparse|sparselt|tx64|profiler\w*))\.so"
+    r"|(hip|roc)(blas|blaslt|fft|rand|solver|sparse|sparselt|tx64|profiler\w*))" + BUNDLED + r"\.so"
 )
 CUDA_LIBRARY = re.compile(
     r"lib(cuda|cudart|nccl|c10_cuda|torch_cuda|cu(blas|blasLt|fft|rand|solver|sparse|sparseLt|dnn\w*|pti)"
-    r"|nv(rtc|JitLink|ToolsExt|jpeg))\.so"
+    r"|nv(rtc|JitLink|ToolsExt|jpeg))" + BUNDLED + r"\.so"
 )
 
 
@@ -5097,38 +5106,40 @@ def attention_in_float64(torch: Any, query: Any, key: Any, value: Any) -> Any:
     return (weights @ v).transpose(1, 2)
 
 
-def check_extension_attention(check: Check, torch: Any, attention: Callable[..., Any]) -> None:
+def check_extension_attention(
+    check: Check, torch: Any, attention: Callable[..., Any], device: str
+) -> None:
     """Compare an attention of this layout with the exact one."""
     inputs = half_attention_inputs(torch)
-    result = attention(*(tensor.cuda() for tensor in inputs)).cpu().double()
+    result = attention(*(tensor.to(device) for tensor in inputs)).cpu().double()
     error = float((result - attention_in_float64(torch, *inputs)).abs().max().item())
     bounded_error(check, error, EXTENSION_ATTENTION_BOUND, EXTENSION_ATTENTION_SOURCE)
 
 
-def call_flash_attn(check: Check, torch: Any, module: Any) -> str:
+def call_flash_attn(check: Check, torch: Any, module: Any, device: str) -> str:
     """Call flash_attn_func."""
-    check_extension_attention(check, torch, module.flash_attn_func)
+    check_extension_attention(check, torch, module.flash_attn_func, device)
     return "flash_attn_func"
 
 
-def call_xformers(check: Check, torch: Any, _module: Any) -> str:
+def call_xformers(check: Check, torch: Any, _module: Any, device: str) -> str:
     """Call memory_efficient_attention."""
     operators = importlib.import_module("xformers.ops")
-    check_extension_attention(check, torch, operators.memory_efficient_attention)
+    check_extension_attention(check, torch, operators.memory_efficient_attention, device)
     return "ops.memory_efficient_attention"
 
 
-def call_bitsandbytes(check: Check, torch: Any, module: Any) -> str:
+def call_bitsandbytes(check: Check, torch: Any, module: Any, device: str) -> str:
     """Quantise to 8 bits and back."""
     functional = module.functional
-    values = (torch.arange(4096, dtype=torch.float32) / 2048 - 1).cuda()
+    values = (torch.arange(4096, dtype=torch.float32) / 2048 - 1).to(device)
     quantised, state = functional.quantize_blockwise(values)
     error = float((functional.dequantize_blockwise(quantised, state) - values).abs().max().item())
     bounded_error(check, error, QUANTISED_BOUND, QUANTISED_SOURCE)
     return "functional.quantize_blockwise"
 
 
-def call_triton(check: Check, torch: Any, _module: Any) -> str:
+def call_triton(check: Check, torch: Any, _module: Any, device: str) -> str:
     """Compile and run a vector addition; Triton reads a kernel's source from its file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "triton_add.py"
@@ -5138,7 +5149,7 @@ def call_triton(check: Check, torch: Any, _module: Any) -> str:
         assert spec.loader is not None
         kernels = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(kernels)
-        left = torch.arange(5000, dtype=torch.float32).cuda()
+        left = torch.arange(5000, dtype=torch.float32).to(device)
         right, result = left * 2, torch.zeros_like(left)
         kernels.add[(5,)](left, right, result, 5000, BLOCK=1024)
         wrong = int((result != left * 3).sum().item())
@@ -5149,10 +5160,10 @@ def call_triton(check: Check, torch: Any, _module: Any) -> str:
     return "a vector addition"
 
 
-def call_torchvision(check: Check, torch: Any, module: Any) -> str:
+def call_torchvision(check: Check, torch: Any, module: Any, device: str) -> str:
     """Drop the one of three boxes that another covers."""
-    boxes = torch.tensor([[0.0, 0, 10, 10], [1, 1, 10, 10], [20, 20, 30, 30]]).cuda()
-    kept = module.ops.nms(boxes, torch.tensor([0.9, 0.8, 0.7]).cuda(), 0.5).cpu().tolist()
+    boxes = torch.tensor([[0.0, 0, 10, 10], [1, 1, 10, 10], [20, 20, 30, 30]]).to(device)
+    kept = module.ops.nms(boxes, torch.tensor([0.9, 0.8, 0.7]).to(device), 0.5).cpu().tolist()
     check.evidence["kept"] = kept
     if kept != [0, 2]:
         msg = f"boxes {kept} were kept, not [0, 2]"
@@ -5160,7 +5171,7 @@ def call_torchvision(check: Check, torch: Any, module: Any) -> str:
     return "ops.nms"
 
 
-def call_vllm(check: Check, _torch: Any, _module: Any) -> str:
+def call_vllm(check: Check, _torch: Any, _module: Any, _device: str) -> str:
     """Ask which platform vLLM would serve on; it looks for ROCm through amdsmi, not through torch."""
     return judged_platform(check, importlib.import_module("vllm.platforms").current_platform)
 
@@ -5174,9 +5185,9 @@ def judged_platform(check: Check, platform: Any) -> str:
     return "platforms.current_platform"
 
 
-# (check, torch, module) -> what was called. The others are imported and no more: aiter compiles for
+# (check, torch, module, device) -> what was called. The others are imported and no more: aiter compiles for
 # minutes when it is first called, and of the user's own nothing is known.
-CALLS: dict[str, Callable[[Check, Any, Any], str]] = {
+CALLS: dict[str, Callable[[Check, Any, Any, str], str]] = {
     "flash_attn": call_flash_attn,
     "xformers": call_xformers,
     "bitsandbytes": call_bitsandbytes,
@@ -5184,6 +5195,8 @@ CALLS: dict[str, Callable[[Check, Any, Any], str]] = {
     "torchvision": call_torchvision,
     "vllm": call_vllm,
 }
+# Those that compute on a processor as well.
+CALLED_ON_CPU = ("bitsandbytes", "torchvision")
 
 
 # --- waves: How many children fit into memory at once ---
@@ -5203,6 +5216,11 @@ def wave_size(count: int) -> int:
         available.append(limit - used)
     fits = min(available, default=MEMORY_PER_CHILD) // 2 // MEMORY_PER_CHILD
     return max(1, min(count, MAX_WAVE, fits))
+
+
+def likely_devices(accelerator: str, dev: Path = Path("/dev")) -> int:
+    """Return how many devices there are by their nodes: a guess, for processes to start on early."""
+    return len(list(dev.glob("nvidia[0-9]*" if accelerator == "cuda" else "dri/renderD*")))
 
 
 # --- operators: Extensions with kernels of their own: do they import, for which runtime were they built, do they compute? ---
@@ -5230,7 +5248,8 @@ ON_ROCM = {
         "https://github.com/Dao-AILab/flash-attention#amd-rocm-support",
     ),
     "aiter": (
-        "aiter compiles into its own package: <aiter>/jit must be writable for the workload's user",
+        "aiter asks hipconfig for ROCm's version as it is imported, and compiles into its own package: "
+        "ROCm's development files must be there, and <aiter>/jit writable for the workload's user",
         "https://github.com/ROCm/aiter/issues/887",
     ),
     "triton": (
@@ -5312,13 +5331,15 @@ def check_operator(check: Check, job: dict[str, Any], state: dict[str, Any]) -> 
     if loaded:
         judge_linkage(check, linkage(loaded), job["accelerator"])
     check.evidence.update(version=version_of(name, module), path=place, loaded=len(loaded))
-    call = CALLS.get(name)
+    call, device = CALLS.get(name), job["device"]
     if call is None:
         check.evidence["not_called"] = "it has no call that is known to be cheap"
-    elif not job["call"] or torch is None:
-        check.evidence["not_called"] = "there is no GPU that passed on its own, or no torch"
+    elif device is None or torch is None:
+        check.evidence["not_called"] = "there is no device that passed on its own, or no torch"
+    elif device == "cpu" and name not in CALLED_ON_CPU:
+        check.evidence["not_called"] = "it computes on GPUs only"
     else:
-        check.evidence["called"] = call(check, torch, module)
+        check.evidence["called"] = call(check, torch, module, device)
 
 
 def own_libraries(name: str, place: str) -> list[str]:
@@ -5373,11 +5394,13 @@ def judged_operator(check: dict[str, Any], accelerator: str, *, named: bool) -> 
     """Say what helps on ROCm; what nobody asked for is no failure of the plan, only of the image."""
     if check["status"] != "fail":
         return check
-    reason = check["reason"]
+    reason, linked = check["reason"], check["evidence"].get("linked")
+    if accelerator == "cpu" and linked in ("rocm", "cuda"):
+        reason += f"; its libraries are linked against {linked.upper()}, which is not here"
     if accelerator == "rocm":
         outermost = check["name"].partition(".")[0]
         known = ON_ROCM.get(outermost)
-        if known is None and check["evidence"].get("linked") == "cuda":
+        if known is None and linked == "cuda":
             known = CUDA_ON_ROCM
         if known is not None:
             reason += f"; {known[0]} ({known[1]})"
@@ -5396,10 +5419,11 @@ def run_operators(
 
     *devices* says which are here and whether each passed on its own: the first that did is called on.
     """
-    device = next((index for index, good in devices.items() if good and index != "cpu"), None)
+    first = next((index for index, good in devices.items() if good), None)
+    device = first if first in ("cpu", None) else "cuda"
     environment = dict(os.environ)
-    if device is not None:
-        environment = device_environment(settings["accelerator"], device, 1)
+    if first is not None and device == "cuda":
+        environment = device_environment(settings["accelerator"], first, 1)
     found = installed(events, spawn, close, timeout("environment"))
     modules = list(dict.fromkeys([*settings["operators"], *found]))
 
@@ -5407,7 +5431,7 @@ def run_operators(
         named = module in settings["operators"]
         child = spawn(f"operator {module}", environment)
         child.on_doing = lambda group, name: events.doing(group, name, None)
-        job = {"stage": "operator", "module": module, "named": named, "call": device is not None}
+        job = {"stage": "operator", "module": module, "named": named, "device": device}
         job["accelerator"] = settings["accelerator"]
 
         def report(check: dict[str, Any]) -> None:
@@ -7059,6 +7083,8 @@ class Controller:
             self._end_children()
 
     def _end_children(self) -> None:
+        if self._settings["level"] == "quick":
+            self.kill()  # the deeper levels see whether a runtime winds up in order
         for child in self._children:
             child.dismiss()
         for child in self._children:
@@ -7178,8 +7204,9 @@ class Controller:
         build = self._child("build", dict(os.environ))
         build.begin(self._job("import", told=True), self._timeout("import"))
         count = len(self._planned) if self._planned else None
-        wave = wave_size(count or 1)
-        first = [self._start(index, wave) for index in range(min(count or 0, wave))]
+        started = likely_devices(self._accelerator) if count is None else count
+        wave = wave_size(started)
+        first = [self._start(index, wave) for index in range(min(started, wave))]
         self._usable = usable = self._collect(build, "import") and self._build(build, count)
         if count is None:
             count = self._found
@@ -7192,7 +7219,10 @@ class Controller:
                     "device", "device", "torch is not usable here: see the build checks", index
                 )
             return
-        if not first:
+        if started != count:
+            for child in first:
+                child.kill()
+                self._close(child)
             wave = wave_size(count)
             first = [self._start(index, wave) for index in range(min(count, wave))]
         self._exercise(first, count, wave)

@@ -1,4 +1,7 @@
-"""Each device alone, on the real torch for CPUs: what passes, what a broken one is called, what is left out."""
+"""Each device alone, on the real torch for CPUs: what passes, what a broken one is called, what is left out.
+
+And a real extension on it: bitsandbytes, which computes on processors too.
+"""
 
 import json
 from dataclasses import dataclass
@@ -8,7 +11,10 @@ from typing import Any
 import docker
 import pytest
 
+from scripts import extensions
+from scripts.setup import BUILD
 from tests.docker.inside import workspace_at
+from tests.docker.registry_content import unavailable
 from tests.faults import faulty_torch
 from tests.workspace import Workspace, left_behind
 
@@ -21,9 +27,9 @@ class Probed:
     checks: list[dict[str, Any]]
     seconds: float
 
-    def check(self, name: str) -> dict[str, Any]:
-        """The cpu's one check of that name."""
-        (found,) = (c for c in self.checks if (c["group"], c["name"]) == ("device", name))
+    def check(self, name: str, group: str = "device") -> dict[str, Any]:
+        """The one check of that name, of the cpu where nothing else is said."""
+        (found,) = (c for c in self.checks if (c["group"], c["name"]) == (group, name))
         return dict(found)
 
     def named(self, status: str) -> set[str]:
@@ -51,13 +57,26 @@ def broken(folder: Path, *faults: str) -> str:
     )
 
 
+EXTENSION = """
+[container.env]
+PYTHONPATH = "/extensions"
+[[mounts]]
+source = "{folder}"
+target = "/extensions"
+[probe]
+operators = ["bitsandbytes"]
+"""
+
+
 @pytest.fixture(scope="module")
 def healthy(
     engine: docker.DockerClient, demo_image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Probed:
-    """The standard probe of a good torch."""
+    """The standard probe of a good torch, and of bitsandbytes beside it."""
     workspace = workspace_at(tmp_path_factory.mktemp("healthy"))
-    found = probed(workspace, demo_image, "standard")
+    folder = extensions.path(BUILD)
+    tables = "" if folder is None else EXTENSION.format(folder=folder)
+    found = probed(workspace, demo_image, "standard", tables)
     assert left_behind(engine, workspace) == []
     return found
 
@@ -160,3 +179,18 @@ def test_with_a_compiler_a_kernel_is_compiled_at_full(
 def test_without_a_compiler_none_is_tried(healthy: Probed) -> None:
     """Standard leaves it out on a cpu."""
     assert [c["name"] for c in healthy.checks if c["name"] == "compile"] == []
+
+
+def test_a_real_extension_computes(healthy: Probed) -> None:
+    """It holds a library for each runtime, loads the one for processors, and rounds by half a step at most."""
+    if extensions.path(BUILD) is None:
+        unavailable(f"there is no {extensions.BITSANDBYTES}: make test fetches it")
+    evidence = healthy.check("bitsandbytes", "operators")["evidence"]
+
+    assert evidence["version"] == extensions.BITSANDBYTES.partition("==")[2]
+    assert evidence["libraries"] == {
+        "none": ["/extensions/bitsandbytes/libbitsandbytes_cpu.so"],
+    }
+    assert (evidence["linked"], evidence["loaded"]) == ("none", 1)
+    assert evidence["called"] == "functional.quantize_blockwise"
+    assert 0 < evidence["largest_error"] < 0.9 / 64

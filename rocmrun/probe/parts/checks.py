@@ -9,6 +9,8 @@ from typing import Any
 from rocmrun.probe.parts.events import json_line, made_check, write_all
 from rocmrun.probe.parts.processes import KEPT_LINE_LENGTH
 
+LONGEST_TEXT = 1000
+
 
 class CheckFailed(Exception):
     """What a check found wrong, in words for people."""
@@ -88,8 +90,11 @@ class Check:
 
 
 def described(error: BaseException) -> str:
-    """Return an error in one bounded line."""
-    text = " ".join(str(error).split())[:1000]
+    """Return an error in one bounded line, with what it was raised from: that is what can be mended."""
+    text = " ".join(str(error).split())[:LONGEST_TEXT]
     if isinstance(error, CheckFailed):
         return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    told = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    if error.__cause__ is not None:
+        told += f" (because of {described(error.__cause__)})"
+    return told[: 2 * LONGEST_TEXT]

@@ -18,15 +18,18 @@ PT_LOAD, PT_DYNAMIC = 1, 2
 DT_NEEDED, DT_STRTAB = 1, 5
 CLASS_64, LITTLE_ENDIAN = 2, 1
 PROGRAM_HEADER_64 = "<IIQQQQQQ"
+# Libraries that a wheel brings along have part of their hash in the name: libcudart.faf08d9a.so.13 in
+# torchvision's, libcudart-c3a75b33.so.11.0 in others (auditwheel writes the second form).
+BUNDLED = r"([-.][0-9a-f]{8})?"
 # libc10_hip and libtorch_hip are those of a ROCm torch, libc10_cuda and libtorch_cuda of a CUDA one:
 # a ROCm torch has no such file (huggingface/autotrain-advanced#735, pytorch/pytorch#139410).
 ROCM_LIBRARY = re.compile(
     r"lib(amdhip64|hiprtc|hsa-runtime64|MIOpen|rccl|c10_hip|torch_hip"
-    r"|(hip|roc)(blas|blaslt|fft|rand|solver|sparse|sparselt|tx64|profiler\w*))\.so"
+    r"|(hip|roc)(blas|blaslt|fft|rand|solver|sparse|sparselt|tx64|profiler\w*))" + BUNDLED + r"\.so"
 )
 CUDA_LIBRARY = re.compile(
     r"lib(cuda|cudart|nccl|c10_cuda|torch_cuda|cu(blas|blasLt|fft|rand|solver|sparse|sparseLt|dnn\w*|pti)"
-    r"|nv(rtc|JitLink|ToolsExt|jpeg))\.so"
+    r"|nv(rtc|JitLink|ToolsExt|jpeg))" + BUNDLED + r"\.so"
 )
 
 

@@ -59,38 +59,40 @@ def attention_in_float64(torch: Any, query: Any, key: Any, value: Any) -> Any:
     return (weights @ v).transpose(1, 2)
 
 
-def check_extension_attention(check: Check, torch: Any, attention: Callable[..., Any]) -> None:
+def check_extension_attention(
+    check: Check, torch: Any, attention: Callable[..., Any], device: str
+) -> None:
     """Compare an attention of this layout with the exact one."""
     inputs = half_attention_inputs(torch)
-    result = attention(*(tensor.cuda() for tensor in inputs)).cpu().double()
+    result = attention(*(tensor.to(device) for tensor in inputs)).cpu().double()
     error = float((result - attention_in_float64(torch, *inputs)).abs().max().item())
     bounded_error(check, error, EXTENSION_ATTENTION_BOUND, EXTENSION_ATTENTION_SOURCE)
 
 
-def call_flash_attn(check: Check, torch: Any, module: Any) -> str:
+def call_flash_attn(check: Check, torch: Any, module: Any, device: str) -> str:
     """Call flash_attn_func."""
-    check_extension_attention(check, torch, module.flash_attn_func)
+    check_extension_attention(check, torch, module.flash_attn_func, device)
     return "flash_attn_func"
 
 
-def call_xformers(check: Check, torch: Any, _module: Any) -> str:
+def call_xformers(check: Check, torch: Any, _module: Any, device: str) -> str:
     """Call memory_efficient_attention."""
     operators = importlib.import_module("xformers.ops")
-    check_extension_attention(check, torch, operators.memory_efficient_attention)
+    check_extension_attention(check, torch, operators.memory_efficient_attention, device)
     return "ops.memory_efficient_attention"
 
 
-def call_bitsandbytes(check: Check, torch: Any, module: Any) -> str:
+def call_bitsandbytes(check: Check, torch: Any, module: Any, device: str) -> str:
     """Quantise to 8 bits and back."""
     functional = module.functional
-    values = (torch.arange(4096, dtype=torch.float32) / 2048 - 1).cuda()
+    values = (torch.arange(4096, dtype=torch.float32) / 2048 - 1).to(device)
     quantised, state = functional.quantize_blockwise(values)
     error = float((functional.dequantize_blockwise(quantised, state) - values).abs().max().item())
     bounded_error(check, error, QUANTISED_BOUND, QUANTISED_SOURCE)
     return "functional.quantize_blockwise"
 
 
-def call_triton(check: Check, torch: Any, _module: Any) -> str:
+def call_triton(check: Check, torch: Any, _module: Any, device: str) -> str:
     """Compile and run a vector addition; Triton reads a kernel's source from its file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "triton_add.py"
@@ -100,7 +102,7 @@ def call_triton(check: Check, torch: Any, _module: Any) -> str:
         assert spec.loader is not None
         kernels = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(kernels)
-        left = torch.arange(5000, dtype=torch.float32).cuda()
+        left = torch.arange(5000, dtype=torch.float32).to(device)
         right, result = left * 2, torch.zeros_like(left)
         kernels.add[(5,)](left, right, result, 5000, BLOCK=1024)
         wrong = int((result != left * 3).sum().item())
@@ -111,10 +113,10 @@ def call_triton(check: Check, torch: Any, _module: Any) -> str:
     return "a vector addition"
 
 
-def call_torchvision(check: Check, torch: Any, module: Any) -> str:
+def call_torchvision(check: Check, torch: Any, module: Any, device: str) -> str:
     """Drop the one of three boxes that another covers."""
-    boxes = torch.tensor([[0.0, 0, 10, 10], [1, 1, 10, 10], [20, 20, 30, 30]]).cuda()
-    kept = module.ops.nms(boxes, torch.tensor([0.9, 0.8, 0.7]).cuda(), 0.5).cpu().tolist()
+    boxes = torch.tensor([[0.0, 0, 10, 10], [1, 1, 10, 10], [20, 20, 30, 30]]).to(device)
+    kept = module.ops.nms(boxes, torch.tensor([0.9, 0.8, 0.7]).to(device), 0.5).cpu().tolist()
     check.evidence["kept"] = kept
     if kept != [0, 2]:
         msg = f"boxes {kept} were kept, not [0, 2]"
@@ -122,7 +124,7 @@ def call_torchvision(check: Check, torch: Any, module: Any) -> str:
     return "ops.nms"
 
 
-def call_vllm(check: Check, _torch: Any, _module: Any) -> str:
+def call_vllm(check: Check, _torch: Any, _module: Any, _device: str) -> str:
     """Ask which platform vLLM would serve on; it looks for ROCm through amdsmi, not through torch."""
     return judged_platform(check, importlib.import_module("vllm.platforms").current_platform)
 
@@ -136,9 +138,9 @@ def judged_platform(check: Check, platform: Any) -> str:
     return "platforms.current_platform"
 
 
-# (check, torch, module) -> what was called. The others are imported and no more: aiter compiles for
+# (check, torch, module, device) -> what was called. The others are imported and no more: aiter compiles for
 # minutes when it is first called, and of the user's own nothing is known.
-CALLS: dict[str, Callable[[Check, Any, Any], str]] = {
+CALLS: dict[str, Callable[[Check, Any, Any, str], str]] = {
     "flash_attn": call_flash_attn,
     "xformers": call_xformers,
     "bitsandbytes": call_bitsandbytes,
@@ -146,3 +148,5 @@ CALLS: dict[str, Callable[[Check, Any, Any], str]] = {
     "torchvision": call_torchvision,
     "vllm": call_vllm,
 }
+# Those that compute on a processor as well.
+CALLED_ON_CPU = ("bitsandbytes", "torchvision")

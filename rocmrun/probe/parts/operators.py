@@ -11,7 +11,7 @@ from typing import Any, Callable
 from rocmrun.probe.parts.checks import Check, CheckFailed, Reporter
 from rocmrun.probe.parts.events import Events, made_check
 from rocmrun.probe.parts.linkage import libraries_below, linkage, mapped_libraries, runtime_of
-from rocmrun.probe.parts.operator_calls import CALLS
+from rocmrun.probe.parts.operator_calls import CALLED_ON_CPU, CALLS
 from rocmrun.probe.parts.processes import Child, device_environment
 from rocmrun.probe.parts.waves import wave_size
 
@@ -38,7 +38,8 @@ ON_ROCM = {
         "https://github.com/Dao-AILab/flash-attention#amd-rocm-support",
     ),
     "aiter": (
-        "aiter compiles into its own package: <aiter>/jit must be writable for the workload's user",
+        "aiter asks hipconfig for ROCm's version as it is imported, and compiles into its own package: "
+        "ROCm's development files must be there, and <aiter>/jit writable for the workload's user",
         "https://github.com/ROCm/aiter/issues/887",
     ),
     "triton": (
@@ -120,13 +121,15 @@ def check_operator(check: Check, job: dict[str, Any], state: dict[str, Any]) -> 
     if loaded:
         judge_linkage(check, linkage(loaded), job["accelerator"])
     check.evidence.update(version=version_of(name, module), path=place, loaded=len(loaded))
-    call = CALLS.get(name)
+    call, device = CALLS.get(name), job["device"]
     if call is None:
         check.evidence["not_called"] = "it has no call that is known to be cheap"
-    elif not job["call"] or torch is None:
-        check.evidence["not_called"] = "there is no GPU that passed on its own, or no torch"
+    elif device is None or torch is None:
+        check.evidence["not_called"] = "there is no device that passed on its own, or no torch"
+    elif device == "cpu" and name not in CALLED_ON_CPU:
+        check.evidence["not_called"] = "it computes on GPUs only"
     else:
-        check.evidence["called"] = call(check, torch, module)
+        check.evidence["called"] = call(check, torch, module, device)
 
 
 def own_libraries(name: str, place: str) -> list[str]:
@@ -181,11 +184,13 @@ def judged_operator(check: dict[str, Any], accelerator: str, *, named: bool) -> 
     """Say what helps on ROCm; what nobody asked for is no failure of the plan, only of the image."""
     if check["status"] != "fail":
         return check
-    reason = check["reason"]
+    reason, linked = check["reason"], check["evidence"].get("linked")
+    if accelerator == "cpu" and linked in ("rocm", "cuda"):
+        reason += f"; its libraries are linked against {linked.upper()}, which is not here"
     if accelerator == "rocm":
         outermost = check["name"].partition(".")[0]
         known = ON_ROCM.get(outermost)
-        if known is None and check["evidence"].get("linked") == "cuda":
+        if known is None and linked == "cuda":
             known = CUDA_ON_ROCM
         if known is not None:
             reason += f"; {known[0]} ({known[1]})"
@@ -204,10 +209,11 @@ def run_operators(
 
     *devices* says which are here and whether each passed on its own: the first that did is called on.
     """
-    device = next((index for index, good in devices.items() if good and index != "cpu"), None)
+    first = next((index for index, good in devices.items() if good), None)
+    device = first if first in ("cpu", None) else "cuda"
     environment = dict(os.environ)
-    if device is not None:
-        environment = device_environment(settings["accelerator"], device, 1)
+    if first is not None and device == "cuda":
+        environment = device_environment(settings["accelerator"], first, 1)
     found = installed(events, spawn, close, timeout("environment"))
     modules = list(dict.fromkeys([*settings["operators"], *found]))
 
@@ -215,7 +221,7 @@ def run_operators(
         named = module in settings["operators"]
         child = spawn(f"operator {module}", environment)
         child.on_doing = lambda group, name: events.doing(group, name, None)
-        job = {"stage": "operator", "module": module, "named": named, "call": device is not None}
+        job = {"stage": "operator", "module": module, "named": named, "device": device}
         job["accelerator"] = settings["accelerator"]
 
         def report(check: dict[str, Any]) -> None:

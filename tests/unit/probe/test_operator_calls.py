@@ -29,7 +29,7 @@ class Numbers:
     def __init__(self, values: list[Any]) -> None:
         self.values = values
 
-    def cuda(self) -> "Numbers":
+    def to(self, _device: str) -> "Numbers":
         return self
 
     def cpu(self) -> "Numbers":
@@ -76,11 +76,11 @@ def test_an_error_within_its_bound_passes(check: Check) -> None:
 
 def test_boxes_that_overlap_are_dropped(check: Check) -> None:
     module = SimpleNamespace(ops=SimpleNamespace(nms=lambda *_: Numbers([0, 2])))
-    assert call_torchvision(check, TORCH, module) == "ops.nms"
+    assert call_torchvision(check, TORCH, module, "cuda") == "ops.nms"
 
     module.ops.nms = lambda *_: Numbers([0, 1, 2])
     with pytest.raises(CheckFailed, match=r"boxes \[0, 1, 2\] were kept, not \[0, 2\]"):
-        call_torchvision(check, TORCH, module)
+        call_torchvision(check, TORCH, module, "cuda")
 
 
 def quantised(step: float) -> Any:
@@ -98,10 +98,13 @@ def quantised(step: float) -> Any:
 
 def test_a_quantisation_is_as_fine_as_its_code(check: Check) -> None:
     """Half of the widest step is right, a code with a quarter of the values is not."""
-    assert call_bitsandbytes(check, TORCH, quantised(0.9 / 64)) == "functional.quantize_blockwise"
+    assert (
+        call_bitsandbytes(check, TORCH, quantised(0.9 / 64), "cuda")
+        == "functional.quantize_blockwise"
+    )
 
     with pytest.raises(CheckFailed):
-        call_bitsandbytes(check, TORCH, quantised(4 * 0.9 / 64))
+        call_bitsandbytes(check, TORCH, quantised(4 * 0.9 / 64), "cuda")
 
 
 def test_a_platform_without_gpus_is_a_failure(check: Check) -> None:
