@@ -40,8 +40,8 @@ def stage_collectives(job: dict[str, Any], reporter: Reporter, state: dict[str, 
                 raise CheckFailed(wrong)
         if "in_step" not in check.evidence:
             return
-    reporter.send(doing="destroy_process_group", group="collectives")
-    if distributed is not None:
+    if distributed is not None and job["level"] != "quick":
+        reporter.send(doing="destroy_process_group", group="collectives")
         distributed.destroy_process_group()
 
 

@@ -17,7 +17,7 @@ from rocmrun.probe.parts.program import Program
 from rocmrun.probe.parts.settings import stages_of
 from rocmrun.probe.parts.siblings import Siblings
 from rocmrun.probe.parts.together import run_together
-from rocmrun.probe.parts.waves import wave_size
+from rocmrun.probe.parts.waves import likely_devices, wave_size
 
 
 class Controller:
@@ -68,6 +68,8 @@ class Controller:
             self._end_children()
 
     def _end_children(self) -> None:
+        if self._settings["level"] == "quick":
+            self.kill()  # the deeper levels see whether a runtime winds up in order
         for child in self._children:
             child.dismiss()
         for child in self._children:
@@ -187,8 +189,9 @@ class Controller:
         build = self._child("build", dict(os.environ))
         build.begin(self._job("import", told=True), self._timeout("import"))
         count = len(self._planned) if self._planned else None
-        wave = wave_size(count or 1)
-        first = [self._start(index, wave) for index in range(min(count or 0, wave))]
+        started = likely_devices(self._accelerator) if count is None else count
+        wave = wave_size(started)
+        first = [self._start(index, wave) for index in range(min(started, wave))]
         self._usable = usable = self._collect(build, "import") and self._build(build, count)
         if count is None:
             count = self._found
@@ -201,7 +204,10 @@ class Controller:
                     "device", "device", "torch is not usable here: see the build checks", index
                 )
             return
-        if not first:
+        if started != count:
+            for child in first:
+                child.kill()
+                self._close(child)
             wave = wave_size(count)
             first = [self._start(index, wave) for index in range(min(count, wave))]
         self._exercise(first, count, wave)

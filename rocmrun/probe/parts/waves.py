@@ -21,3 +21,8 @@ def wave_size(count: int) -> int:
         available.append(limit - used)
     fits = min(available, default=MEMORY_PER_CHILD) // 2 // MEMORY_PER_CHILD
     return max(1, min(count, MAX_WAVE, fits))
+
+
+def likely_devices(accelerator: str, dev: Path = Path("/dev")) -> int:
+    """Return how many devices there are by their nodes: a guess, for processes to start on early."""
+    return len(list(dev.glob("nvidia[0-9]*" if accelerator == "cuda" else "dri/renderD*")))
