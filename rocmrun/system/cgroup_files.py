@@ -1,5 +1,6 @@
 """The files of a container's control group, as the kernel of this machine shows them."""
 
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -56,9 +57,7 @@ class Cgroup:
             return ()
         top = self._places.get("", next(iter(self._places.values())))
         found: set[int] = set()
-        for number, directory in enumerate(_directories(top)):
-            if number == _MOST_GROUPS:
-                break
+        for directory in itertools.islice(_directories(top), _MOST_GROUPS):
             text = _text(directory / "cgroup.procs") or ""
             found.update(int(word) for word in text.split() if word.isdecimal() and word != "0")
         return tuple(sorted(found))
