@@ -108,7 +108,7 @@ RULES = (
         kind="image-pull-auth",
         needs=text(r"unauthorized|denied|authentication|credentials|forbidden|toomanyrequests|pull rate limit"),
         signs=(
-            Sign(7, "the registry wants a login", text(r"unauthorized: |unauthorized[^\n]{0,60}authentication|authentication required|pull access denied|requested access to the resource is denied|no basic auth credentials|insufficient_scope|failed to authorize|error getting credentials|denied: denied|imagepullbackoff[^\n]{0,120}(?:unauthorized|denied|forbidden)|403 forbidden[^\n]{0,60}(?:registry|/v2/)|/v2/[^\n]{0,120}(?:401|403)")),
+            Sign(7, "the registry wants a login", text(r"unauthorized: |unauthorized[^\n]{0,60}authentication|authentication required|pull access denied|requested access to the resource is denied|no basic auth credentials|insufficient_scope|failed to authorize|error getting credentials|denied: denied|imagepullbackoff[^\n]{0,120}(?:unauthorized|denied|forbidden)|403 forbidden[^\n]{0,60}(?:registry|/v2/)|/v2/[^\n]{0,120}(?:401|403|: denied)")),
             Sign(6, "the registry has had too many requests", text(r"toomanyrequests|pull rate limit")),
         ),
     ),

@@ -3,11 +3,12 @@
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import all_of, any_of, anywhere, log, text, told
 from rocmrun.core.diagnosis.versions import library_of_another_rocm
-from rocmrun.core.diagnosis.words import DENIED, NO_FILE
+from rocmrun.core.diagnosis.words import DENIED, NO_FILE, NO_GPU
 
 _ROCM_LIBRARY = r"lib(?:hip_hcc|miopen|roctx64|rocblas|hipblas(?:lt)?|amdhip64|hsa-runtime64|hsakmt|rocsparse|rocsolver|rccl|rocm[-_]smi64|rocm[-_]core|amd_comgr|hiprtc\S{0,20}|rocfft|hipfft\w?|hiprand|rocrand|roctracer64|hipsparse(?:lt)?|hipsolver|amd_smi|rocprofiler\S{0,20}|rocalution|migraphx\S{0,10}|c10_hip|torch_hip|drm_amdgpu|drm|numa|elf|hipfile|rocjpeg|rocdecode|omp5?)\b[^\s:]{0,30}\.so"
 _CUDA_LIBRARY = r"lib(?:c10_cuda|torch_cuda\w*|cudart|cublas\w*|cudnn\w*|nvrtc\S{0,20}|cuda|nvinfer\S{0,20}|cusparse\w*|cufft\w?|curand|cusolver\w*|nccl|nvjitlink|nvtoolsext|nvidia-ml|cupti)\b[^\s:]{0,30}\.so"
 _PYTHON = r"(?:/[\w.+-]{1,60}){0,8}/?python(?:3(?:\.\d{1,2})?)?"
+_AMD_GPU = text(r"\bgfx\d|radeon|instinct|\bamd\b|\bmi\d{2,3}x?\b|\brx ?\d{3,4}|\b\d{4} ?xtx?\b")
 _OTHER_VENDOR = text(
     r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver"
 )
@@ -27,9 +28,12 @@ RULES = (
         signs=(
             Sign(6, "this torch is no ROCm build", _OTHER_VENDOR),
             Sign(1, "it fails as a CUDA build does without NVIDIA", text(r"nvidia driver|not compiled with cuda|libcuda")),
+            Sign(1, "the GPU is AMD's", _AMD_GPU),
             Sign(-3, "an installation put it there", _REPLACED),
             Sign(-2, "a wheel was replaced", text(r"attempting uninstall: torch|successfully uninstalled torch|found existing installation: torch")),
         ),
+        settles=any_of(_AMD_GPU, text(rf"{NO_GPU}|nvidia driver|not compiled with|libcuda|rocm|\bhip\b")),
+        undecided="whether anything fails for it: with a GPU of another vendor this torch is right",
     ),
     Rule(
         kind="python-torch-wheel-overwrote-rocm",
@@ -121,9 +125,9 @@ RULES = (
     Rule(
         kind="path-with-space",
         symptom="arch",
-        needs=text(r"(?:sys\.prefix|\bprefix|venv|install(?:ed)?(?:_dir|_path)?|python|\bpath|cwd|directory|location)[\w. ]*\W{1,4}['\"]?(?:/[\w.()&+-]+)*/[\w.()&+-]+ +[\w.()&+-][^\n'\":]*/|file \"[^\"\n]* [^\"\n]*/(?:site|dist)-packages|/[\w.-]+ [\w.-]+/[^\n]{0,80}(?:site-packages|lib/python|venv)"),
+        needs=text(r"(?:sys\.prefix|\bprefix|venv|install(?:ed)?(?:_dir|_path)?|python|\bpath|cwd|directory|location)[\w. ]*\W{1,4}['\"]?(?:/[\w.()&+-]+)*/[\w.()&+-]+ +[\w.()&+-][^\n'\":(]{0,40}/|file \"[^\"\n]* [^\"\n]*/(?:site|dist)-packages|/[\w.-]+ [\w.-]+/[^\n]{0,80}(?:site-packages|lib/python|venv)"),
         signs=(
-            Sign(5, "Python is installed below a directory with a space in its name", text(r"(?:sys\.prefix|\bprefix|venv|install(?:ed)?(?:_dir|_path)?|python|\bpath|cwd|directory|location)[\w. ]*\W{1,4}['\"]?(?:/[\w.()&+-]+)*/[\w.()&+-]+ +[\w.()&+-][^\n'\":]*/|file \"[^\"\n]* [^\"\n]*/(?:site|dist)-packages|/[\w.-]+ [\w.-]+/[^\n]{0,80}(?:site-packages|lib/python|venv)")),
+            Sign(5, "Python is installed below a directory with a space in its name", text(r"(?:sys\.prefix|\bprefix|venv|install(?:ed)?(?:_dir|_path)?|python|\bpath|cwd|directory|location)[\w. ]*\W{1,4}['\"]?(?:/[\w.()&+-]+)*/[\w.()&+-]+ +[\w.()&+-][^\n'\":(]{0,40}/|file \"[^\"\n]* [^\"\n]*/(?:site|dist)-packages|/[\w.-]+ [\w.-]+/[^\n]{0,80}(?:site-packages|lib/python|venv)")),
             Sign(3, "no kernel is found", text(r"no kernel image|invalid device function|nobinaryforgpu")),
         ),
     ),

@@ -17,6 +17,7 @@ _NUMA_CALL = text(
     r"\b(?:mbind|set_mempolicy|get_mempolicy|move_pages|migrate_pages|numa_\w+)\b[^\n]{0,60}(?:not permitted|\beperm\b|failed)"
 )
 
+_NO_CHILD = text(rf"\bmake(?:\[\d+\])?: [\w/.-]{{1,60}}: {NOT_PERMITTED}")
 # Set so, and not what a library asks for ("set ulimit -l to unlimited").
 _NO_LIMIT = r"(?:ulimit[_ -]*l\b|memlock|max locked memory)(?![^\n]{0,16}\b(?:to|should|must)\b)[^\n]{0,30}(?:unlimited|infinity|-1\b)"
 # Whether the engine recorded a kill for want of memory.
@@ -26,11 +27,12 @@ RULES = (
     Rule(
         kind="seccomp-clone3",
         symptom="threads",
-        needs=any_of(text(r"clone3"), _NO_THREAD),
+        needs=any_of(text(r"clone3"), _NO_THREAD, _NO_CHILD),
         signs=(
             Sign(6, "clone3 is refused with EPERM, and glibc does not fall back then", text(rf"clone3\b[^\n]{{0,500}}{NOT_PERMITTED}|clone3[^\n]{{0,60}}(?:blocked|denied|seccomp|lacked|missing)")),
             Sign(3, "no thread can be started", _NO_THREAD),
             Sign(3, "EPERM: a filter, and no limit", text(rf"(?:pthread_create|thread|clone)[^\n]{{0,80}}{NOT_PERMITTED}")),
+            Sign(4, "EPERM for every program that is to be started", _NO_CHILD),
             Sign(2, "the engine is older than clone3 in its filter", _OLD_ENGINE),
             Sign(2, "the image has glibc 2.34 or newer, which calls clone3", _NEW_GLIBC),
             Sign(1, "limits are far away, or a container without a filter works", unquoted(anywhere(r"threads_max|threads_used|pids_max: (?:max|unlimited)|privileged\W{1,3}works|works[^\n]{0,20}privileged|seccomp=unconfined"))),

@@ -25,6 +25,11 @@ _PREFIXES = re.compile(
     r"^(?:\[pod/[^\]\s]{1,200}\] ?|[\w.-]{1,80}-\d{1,4} {1,30}\| ?|\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?)"
 )
 
+# Chinese, Japanese and Korean put no space before a word of another script; rules look for whole words.
+_BESIDE_CJK = re.compile(
+    r"(?<=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])(?=[a-z0-9/])|(?<=[a-z0-9])(?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])"
+)
+
 _ENGLISH = {local: english for english, locals_ in LOCALIZED.items() for local in locals_}
 
 
@@ -131,4 +136,4 @@ def _in_english(lower: str) -> str:
     for local, english in _ENGLISH.items():
         if local in lower:
             lower = lower.replace(local, english)
-    return lower
+    return lower if lower.isascii() else _BESIDE_CJK.sub(" ", lower)

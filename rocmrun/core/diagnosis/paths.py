@@ -5,6 +5,7 @@ import re
 from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import (
+    absent,
     all_of,
     any_of,
     anywhere,
@@ -27,6 +28,10 @@ _NO_HOME = refused(r"/(?:home|users|var/home)/[^/]+$|/(?:nonexistent|var/empty|d
 _AT_THE_ROOT = text(
     r"write in your cache folder \(/\.|"
     rf"{_REFUSED}[^\n]{{0,40}}['\"\s:=(\[]/\.(?:cache|triton|config|local|miopen|nv|vllm|keras|inductor|aiter|ollama|huggingface|matplotlib|cupy|numba|[a-z]\w+)\b|['\"\s:=(\[]/\.(?:cache|triton|config|local|miopen|vllm|aiter|ollama|huggingface|matplotlib|numba)\b[^\n]{{0,80}}{_REFUSED}"
+)
+# What a library keeps for its user, whatever it is called; at the root directory it is HOME that is wrong.
+_HIDDEN = all_of(
+    refused(r"/[^/]+(?:/[^/]+)*/\.(?!cache\b)[a-z][\w-]*(?:/|$)"), absent(_CACHE_REFUSED)
 )
 _PACKAGES = r"(?:site|dist)-packages/"
 _NOT_MADE = r"(?:permission denied|errno 13\b|read-only file ?system|errno 30\b|no such file or directory|not writ(?:able|eable))"
@@ -67,10 +72,11 @@ RULES = (
     Rule(
         kind="readonly-cache",
         symptom="cache",
-        needs=any_of(fact(_below_a_cache), _CACHE_REFUSED, _SQLITE, text(r"no locator available|cannot cache function|mplconfigdir|miopenstatusunknownerror|miopen[^\n]{0,40}(?:permission|read-only)|temporary cache directory|triton_cache_dir|cache_dir|write in your cache")),
+        needs=any_of(fact(_below_a_cache), _CACHE_REFUSED, _HIDDEN, _SQLITE, text(r"no locator available|cannot cache function|mplconfigdir|miopenstatusunknownerror|miopen[^\n]{0,40}(?:permission|read-only)|temporary cache directory|triton_cache_dir|cache_dir|write in your cache")),
         signs=(
             Sign(8, "it lies in a directory that a variable names as a cache", fact(_below_a_cache)),
             Sign(6, "a directory for compiled kernels or downloads cannot be written", _CACHE_REFUSED),
+            Sign(6, "a hidden directory of a home may not be made", _HIDDEN),
             Sign(4, "a library warns that its cache cannot be written, and may go on", text(r"problem when trying to write in your cache")),
             Sign(4, "a database file cannot be written", _SQLITE),
             Sign(2, "it is MIOpen's", text(r"miopen")),
@@ -187,7 +193,8 @@ RULES = (
                 rf"exec[^\n]{{0,12}}(?:user process|format)?[^\n]{{0,80}}\"?/?[\w./-]*\"?:? (?:stat [^\n]{{0,80}}: )?{DENIED}|execv\w*\([^\n]{{0,200}}\beacces|exec: \"[^\"]{{1,200}}\"[^\n]{{0,80}}{DENIED}|(?:/usr/(?:local/)?s?bin|/opt|/root|/entrypoint|/docker-entrypoint|/app|/venv|/home)[^\s:'\"]{{0,160}}(?:\.sh|/bin/[\w.-]+|entrypoint)['\"]?: {DENIED}|{DENIED}: '(?:/usr|/opt|/root|/app|/venv)[^'\n]{{0,160}}/bin/[^'\n]+'|(?:ba|da|z)?sh: (?![^\n]{{0,20}}cannot open)[^\n]{{0,40}}/[^\n:]{{1,160}}: {DENIED}|cannot execute[^\n]{{0,40}}{DENIED}|unable to start container process[^\n]{{0,200}}{DENIED}"
             )),
             Sign(6, "a program was looked for along PATH, and a directory there may not be entered", refused(r"[\w.+-]+$")),
-            Sign(1, "the process is not root inside", any_of(flag(r"^(?:--user|-u)=(?!0|root)"), text(r"non-?root|uid=[1-9]"))),
+            Sign(4, "a shell may not read the script that it is given", text(rf"\bsh: [^\n]{{0,20}}cannot open (?!/tmp/)[^\n]{{1,160}}: {DENIED}")),
+            Sign(1, "the process is not root inside", any_of(flag(r"^(?:--user|-u)=(?!0|root)"), text(r"non-?root|uid=[1-9]|runasuser: [1-9]|securitycontext\.runasuser: [1-9]"))),
             Sign(-5, "it is the working directory", text(r"chdir to cwd")),
             Sign(-5, "it is a device node", text(rf"/dev/[^\n]{{0,60}}{DENIED}")),
             Sign(-4, "the file system is mounted noexec", anywhere(r"noexec")),

@@ -13,6 +13,7 @@ from rocmrun.system.package_data import read_findings
 
 DATA = Path(__file__).parents[3] / "data" / "failures.jsonl"
 HELD_OUT = Path(__file__).parents[3] / "data" / "held-out.jsonl"
+LATER = Path(__file__).parents[3] / "data" / "held-out-later.jsonl"
 KINDS: Mapping[str, Kind] = parse_kinds(read_findings())
 
 
@@ -37,10 +38,10 @@ def cases() -> tuple[Case, ...]:
         return tuple(_case(json.loads(line)) for line in file)
 
 
-def held_out() -> tuple[Case, ...]:
-    """Return the reports that were collected and frozen before any rule was tried on them."""
-    with HELD_OUT.open(encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
+def held_out(file: Path = HELD_OUT) -> tuple[Case, ...]:
+    """Return reports that were collected and frozen before any rule was tried on them."""
+    with file.open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
     return tuple(
         Case(
             name=row["id"],
