@@ -90,7 +90,8 @@ def examine_container(
     seen = _watched(engine, record, watch, host_root, machine_root)
     log, problem = _log(engine, record)
     kinds = known_kinds()
-    found = diagnose(read_text(log, host=seen.host), kinds) if log else ()
+    # As with --log, the text alone: what this host lacks is no cause for a container that runs.
+    found = diagnose(read_text(log), kinds) if log else ()
     checks = (*container_checks(seen), *operator_checks(record, log, problem))
     return Examined(seen=seen, checks=checks, findings=found, kinds=kinds)
 

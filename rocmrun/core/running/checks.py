@@ -20,13 +20,13 @@ _CODES = {
     127: "its command was not found",
     134: "SIGABRT: it ended itself",
     135: "SIGBUS: often /dev/shm is full",
-    137: "SIGKILL, from outside",
+    137: "SIGKILL: from outside, or by the kernel for want of memory",
     139: "SIGSEGV: it crashed",
     143: "SIGTERM: it was asked to end",
 }
 _KILLED = 137
 # Bounds of ours: from the first on a container works, from the second on one of its CPUs is full.
-WORKING_CPUS, FULL_CPU = 0.5, 0.9
+WORKING_CPUS, FULL_CPU = 0.1, 0.9
 
 
 def container_checks(seen: Observation) -> tuple[Check, ...]:

@@ -39,7 +39,7 @@ def stopped(**changes: Any) -> Observation:
         ({"state": "exited", "exit_code": 0}, "warn", "exited, exit code 0", ""),
         ({"state": "exited", "exit_code": 1}, "blocker", "exited, exit code 1", ""),
         ({"state": "exited", "exit_code": 139}, "blocker", "exited, exit code 139; SIGSEGV: it crashed", ""),
-        ({"state": "exited", "exit_code": 137}, "blocker", "exited, exit code 137; SIGKILL, from outside", "oom-cgroup-137"),
+        ({"state": "exited", "exit_code": 137}, "blocker", "exited, exit code 137; SIGKILL: from outside, or by the kernel for want of memory", "oom-cgroup-137"),
         ({"state": "exited", "exit_code": 137, "oom_killed": True}, "blocker", "exited, exit code 137; the kernel killed it at its limit of memory", "oom-cgroup-137"),
         ({"state": "restarting", "exit_code": 127, "restarts": 2, "error": "gone"}, "blocker", "restarting, exit code 127, started again 2 times; its command was not found; gone", ""),
     ],
@@ -109,7 +109,7 @@ def test_a_gpu_that_was_given_and_is_not_held() -> None:
 def test_work_on_the_cpu_is_told_from_work_that_has_not_begun() -> None:
     """No node is held in both; busy CPUs are the difference."""
     falls_back = check(held(NOTHING, cpus=1.0), "devices")
-    waits = check(held(NOTHING, cpus=0.1), "devices")
+    waits = check(held(NOTHING, cpus=0.05), "devices")
     foreign = check(replace(held(NOTHING), record=record(profile="")), "devices")
 
     assert (falls_back.result, falls_back.kind) == ("warn", "cpu-fallback")
@@ -167,7 +167,8 @@ def test_an_idle_gpu_under_a_quota() -> None:
 
 def test_where_nothing_works_something_is_waited_for() -> None:
     """A server without requests is well."""
-    found = check(seen(last=IDLE), "bottleneck")
+    uses = (use(), use(cpu_seconds=10.5, periods=200))
+    found = check(seen(last=IDLE, uses=uses), "bottleneck")
 
     assert found.result == "ok"
     assert "and so do the CPUs: it waits for requests" in found.evidence
