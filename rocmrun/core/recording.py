@@ -84,6 +84,9 @@ class Recording(_Record):
         return next((c for c in self.capabilities or () if c.capability == name), None)
 
 
+NOT_ASKED = Recording(why="nobody asked for it: --record-evidence")
+
+
 def recording_of(
     trace: Trace,
     names: CallNames,

@@ -14,7 +14,7 @@ from pathlib import Path
 MOUNTED = Path("/sys/kernel/tracing")
 PREFIX = "rocmrun-"
 TOTAL_KIB, LEAST_KIB = 64 * 1024, 512
-READ_BYTES = 1 << 16
+READ_BYTES, MOST_READS = 1 << 16, 256
 # The same on every architecture: include/uapi/asm-generic/unistd.h, include/uapi/linux/mount.h.
 _FSOPEN, _FSCONFIG, _FSMOUNT = 430, 431, 432
 _CREATE, _CLOEXEC = 6, 1
@@ -92,11 +92,11 @@ class Instance:
         self._write("tracing_on", "0")
 
     def read(self) -> bytes:
-        """Return what has come since the last time; b"" when that is nothing."""
-        found = []
+        """Return what has come since the last time, as far as one read should go; b"" when that is nothing."""
+        found: list[bytes] = []
         with contextlib.suppress(BlockingIOError):
-            while data := os.read(self._pipe, READ_BYTES):
-                found.append(data)
+            while len(found) < MOST_READS:
+                found.append(os.read(self._pipe, READ_BYTES))
         return b"".join(found)
 
     def lost(self) -> int:

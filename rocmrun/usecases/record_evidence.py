@@ -18,18 +18,16 @@ from rocmrun.core.system_calls import CallNames, parse_call_names
 from rocmrun.core.trace import ONE_LINE, REFUSED, SUCCEEDED, Trace, entries_but
 from rocmrun.core.voice import Voice
 from rocmrun.system import signals
-from rocmrun.system.caller import process_label, process_runs
 from rocmrun.system.package_data import read_system_calls
 from rocmrun.system.processes import threads_of
 from rocmrun.system.tracefs import (
     Instance,
     TraceUnavailable,
     instance,
-    owners,
     process_numbers_are_the_kernels,
-    remove_instance,
     tracefs,
 )
+from rocmrun.usecases.clean_traces import owner_name
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.privilege_trials import PrivilegeTrials
 from rocmrun.usecases.trials import Trial
@@ -75,6 +73,20 @@ def record_evidence(recorder: Recorder, asked: PrivilegeTrials, voice: Voice) ->
 
 @contextlib.contextmanager
 def _tracing(recorder: Recorder) -> Iterator["_Tracing"]:
+    owner = owner_name(secrets.token_hex(4))
+    with tracefs(recorder.root, uid=recorder.uid) as root:
+        names = _names_of_calls()
+        with (
+            instance(
+                root, owner, buffer_kib=recorder.buffer_kib, postponed=signals.postponed
+            ) as made,
+            _Tracing(instance=made, names=names) as tracing,
+        ):
+            yield tracing
+
+
+def _names_of_calls() -> CallNames:
+    """Return the calls of this machine; without them, or without the kernel's numbers of processes, lines say nothing."""
     if not process_numbers_are_the_kernels():
         msg = "processes have other numbers here than in the kernel's trace: this is a container"
         raise TraceUnavailable(msg)
@@ -82,12 +94,7 @@ def _tracing(recorder: Recorder) -> Iterator["_Tracing"]:
     if names is None:
         msg = f"the numbers of system calls are not known for {platform.machine()}"
         raise TraceUnavailable(msg)
-    with (
-        tracefs(recorder.root, uid=recorder.uid) as root,
-        instance(root, _owner(), buffer_kib=recorder.buffer_kib, postponed=signals.postponed) as made,
-        _Tracing(instance=made, names=names) as tracing,
-    ):  # fmt: skip
-        yield tracing
+    return names
 
 
 def _run(tracing: "_Tracing", plan: Plan, asked: PrivilegeTrials) -> None:
@@ -194,22 +201,26 @@ class _Tracing:
 
     def _read(self) -> None:
         try:
-            while not self._ending.wait(PAUSE_SECONDS):
-                self._take()
+            while not self._ending.wait(0 if self._take() else PAUSE_SECONDS):
+                pass
             self._instance.end()
-            self._take()
+            while self._take():
+                pass
             self._lost = self._instance.lost()
         except OSError as error:
             self._failed = f"the trace could not be read: {error.strerror}"
 
-    def _take(self) -> None:
-        text = self._rest + self._instance.read().decode(errors="replace")
+    def _take(self) -> bool:
+        """Read what there is, up to a bound; return whether that was anything."""
+        data = self._instance.read()
+        text = self._rest + data.decode(errors="replace")
         *lines, self._rest = text.split("\n")
         if self._pid:
             self._trace.first_process(self._pid)
             self._pid = 0
         self._trace.feed(lines)
         self._know_less()
+        return bool(data)
 
     def _know_less(self) -> None:
         """Ask no more for calls that the container is known to make: a busy job is hardly slowed down then."""
@@ -221,27 +232,3 @@ class _Tracing:
 
 def _capabilities(plan: Plan) -> tuple[str, ...]:
     return tuple(name.removeprefix("CAP_") for name in plan.cap_add)
-
-
-def _owner() -> str:
-    """Return a name of an instance that says whose it is."""
-    return f"{secrets.token_hex(4)}.{process_label().replace(':', '.')}"
-
-
-def clean_traces(
-    *, dry_run: bool, runs: Callable[[str], bool] = process_runs, recorder: Recorder | None = None
-) -> list[tuple[str, str]]:
-    """Remove instances whose rocmrun is gone; return (name, why) of each. Who may not trace has none to remove."""
-    asked = recorder or Recorder()
-    found = []
-    with contextlib.suppress(TraceUnavailable), tracefs(asked.root, uid=asked.uid) as root:
-        for owner in owners(root):
-            label = owner.partition(".")[2].replace(".", ":")
-            if runs(label):
-                continue
-            kept = "" if dry_run else remove_instance(root, owner)
-            stays = f"; it stays: {kept}" if kept else ""
-            found.append(
-                (f"trace instance rocmrun-{owner}", f"left by a rocmrun that is gone{stays}")
-            )
-    return found
