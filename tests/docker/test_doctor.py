@@ -123,9 +123,10 @@ def opened_by_nobody(
     [
         (FakeNode(gid=4711), FakeNode(gid=4711), (44,), "render-gid-mismatch"),
         (FakeNode(gid=0, mode=0o600), FakeNode(gid=4711), (4711,), "host-udev-perms"),
+        (FakeNode(gid=0), FakeNode(gid=4711), (4711,), "host-udev-perms"),
         (FakeNode(gid=4711), FakeNode(gid=4712), (4712,), "kfd-render-gid-differ"),
     ],
-    ids=["wrong group", "0600", "two groups"],
+    ids=["wrong group", "0600", "root's group", "two groups"],
 )
 def test_a_node_that_cannot_be_opened(
     engine: docker.DockerClient,
@@ -217,7 +218,7 @@ def refused(engine: docker.DockerClient, image: str, command: str, **how: Any) -
 def test_what_the_engine_refuses_to_start(
     engine: docker.DockerClient, python_image: str, tiny_image: str
 ) -> None:
-    """A node that the host lacks, a driver that no engine has, a program that the user may not reach, a lost tag."""
+    """A node that the host lacks, a driver that no engine has, a program that the user may not reach, no Python, a lost tag."""
     said = {
         "kfd-missing-on-host": refused(engine, tiny_image, "sh", devices=["/dev/kfd:/dev/kfd:rw"]),
         "render-node-renumbered": refused(
@@ -227,6 +228,7 @@ def test_what_the_engine_refuses_to_start(
             engine, tiny_image, "sh", device_requests=[DeviceRequest(driver="rocm", count=-1, capabilities=[["gpu"]])]
         ),
         "path-eacces-nonroot": refused(engine, python_image, "/root/run", user=str(NOBODY)),
+        "missing-python": refused(engine, tiny_image, "python3"),
     }  # fmt: skip
     with pytest.raises(APIError) as unknown:
         engine.api.pull(f"{registry.ADDRESS}/rocmrun/tiny", tag="was-never-there")
@@ -352,12 +354,12 @@ def test_a_library_compiled_into_a_noexec_mount(
 
 
 def test_an_image_without_python_is_told_by_rocmrun_itself(jobs: Jobs) -> None:
-    """The error has a name of its own; no cause is made up beside it."""
+    """The error has a name and a hint of its own; its words read back have the same cause."""
     done = jobs.rocmrun("launch", jobs.tiny, "--", "python3", "-c", "0")
 
     assert done.returncode != 0
     assert "likely cause" not in done.stderr
-    assert names(found_in(done.stderr)) == []
+    assert names(found_in(done.stderr)) == ["missing-python"]
 
 
 def test_the_command_reads_a_log_and_a_report(jobs: Jobs, tmp_path: Path) -> None:

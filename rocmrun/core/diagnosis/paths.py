@@ -24,7 +24,7 @@ _CACHE_REFUSED = refused_at(
     CACHE, rf"{CACHE}[^\n]{{0,160}}{_REFUSED}|{_REFUSED}[^\n]{{0,160}}{CACHE}"
 )
 # A home that was never made, and the homes of accounts that have none.
-_NO_HOME = refused(r"/(?:home|users|var/home)/[^/]+$|/(?:nonexistent|var/empty|dev/null)\b")
+_NO_HOME = refused(r"/(?:home|users|var/home)/[^/.][^/]*$|/(?:nonexistent|var/empty|dev/null)\b")
 _AT_THE_ROOT = text(
     r"write in your cache folder \(/\.|"
     rf"{_REFUSED}[^\n]{{0,40}}['\"\s:=(\[]/\.(?:cache|triton|config|local|miopen|nv|vllm|keras|inductor|aiter|ollama|huggingface|matplotlib|cupy|numba|[a-z]\w+)\b|['\"\s:=(\[]/\.(?:cache|triton|config|local|miopen|vllm|aiter|ollama|huggingface|matplotlib|numba)\b[^\n]{{0,80}}{_REFUSED}"

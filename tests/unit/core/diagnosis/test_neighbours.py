@@ -122,6 +122,9 @@ def test_the_errno_of_a_thread_tells_a_filter_from_a_limit(errno: str, kind: str
         ("PermissionError: [Errno 13] Permission denied: '/.triton'", "home-not-writable"),
         ("PermissionError: [Errno 13] Permission denied: '/home/worker'", "home-not-writable"),
         ("OSError: [Errno 30] Read-only file system: '/nonexistent'", "home-not-writable"),
+        ("OSError: [Errno 30] Read-only file system: '/home/.cache'", "readonly-cache"),
+        ("PermissionError: [Errno 13] Permission denied: '/var/lib/worker/.keras'", "readonly-cache"),
+        ("PermissionError: [Errno 13] Permission denied: 'tiktoken_cache'", "readonly-cache"),
         ("mkdir: cannot create directory '/home/app/.cache/miopen': Permission denied", "readonly-cache"),
     ],
 )  # fmt: skip
