@@ -1,5 +1,6 @@
 """How much of a log and of a report goes into a support bundle, and what is said of the rest."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -7,8 +8,8 @@ from rocmrun.core.bundle import MOST_LINES, LogPart
 from rocmrun.core.report import ProbeReport
 from rocmrun.core.text import human_size
 
-MOST_LOG_CHARACTERS = 2 * 1024 * 1024
-MOST_REPORT_CHARACTERS = 2 * 1024 * 1024
+MOST_LOG_CHARACTERS = 1024 * 1024
+MOST_REPORT_CHARACTERS = 512 * 1024
 # Of a longer line rules look at the start and the end alone.
 LONGEST_LINE = 16 * 1024
 LONGEST_TEXT, MOST_ITEMS, DEEPEST = 8_000, 500, 12
@@ -62,12 +63,10 @@ def _fitting(sizes: list[int], most: int) -> int:
 
 
 def _redacted(lines: list[str], redact: Redact) -> list[str]:
-    short = [line if len(line) <= LONGEST_LINE else "" for line in lines]
-    shown = redact("\n".join(short)).split("\n")
-    return [
-        text if len(line) <= LONGEST_LINE else _long(line, redact)
-        for line, text in zip(lines, shown, strict=True)
-    ]
+    # A line that comes again is read once.
+    unique = tuple(dict.fromkeys(line for line in lines if len(line) <= LONGEST_LINE))
+    shown = dict(zip(unique, redact("\n".join(unique)).split("\n"), strict=True)) if unique else {}
+    return [shown[line] if line in shown else _long(line, redact) for line in lines]
 
 
 def _long(line: str, redact: Redact) -> str:
@@ -82,17 +81,15 @@ def bounded_report(
     if report is None:
         return None, ()
     cut: list[str] = []
-    shown = ProbeReport.model_validate(
-        redact(_bounded(report.model_dump(mode="json"), cut, DEEPEST))
-    )
-    if len(shown.model_dump_json()) > MOST_REPORT_CHARACTERS:
-        passed = [
-            check.model_copy(update={"evidence": {}}) if check.status == "pass" else check
-            for check in shown.checks
-        ]
-        shown = shown.model_copy(update={"checks": tuple(passed)})
-        cut.append("the evidence of checks that passed")
-    return shown, tuple(dict.fromkeys(cut))
+    values = _bounded(report.model_dump(mode="json"), cut, DEEPEST)
+    for spared in (("fail", "degraded"), ()):
+        if len(json.dumps(values)) <= MOST_REPORT_CHARACTERS:
+            break
+        cut.append(f"the evidence of checks{' that failed' if not spared else ' that passed'}")
+        for check in values["checks"]:
+            if check["status"] not in spared:
+                check["evidence"] = {}
+    return ProbeReport.model_validate(redact(values)), tuple(dict.fromkeys(cut))
 
 
 def _bounded(value: Any, cut: list[str], depth: int) -> Any:

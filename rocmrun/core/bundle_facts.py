@@ -28,7 +28,7 @@ _VARIABLES = re.compile(
     r"|MASTER_ADDR|MASTER_PORT|WORLD_SIZE|RANK|LOCAL_RANK|HOME|PATH|TMPDIR|MPLCONFIGDIR|USER|LOGNAME"
 )
 _PLAN = (
-    "uid", "gid", "groups", "devices", "tmpfs", "env_from", "network", "ipc", "pid", "shm_size_bytes", "memory_bytes",
+    "uid", "gid", "groups", "tmpfs", "env_from", "network", "ipc", "pid", "shm_size_bytes", "memory_bytes",
     "pids", "cpus", "cpuset_cpus", "cpuset_mems", "ulimits", "sysctls", "cap_add", "no_new_privileges", "apparmor",
     "selinux_label", "read_only_root", "masks", "stop_timeout_seconds", "log_size_bytes", "restart", "notes",
     "isolation", "interactive", "tty",
@@ -103,6 +103,10 @@ def plan_facts(plan: Plan, redactor: Redactor) -> dict[str, Any]:
         "command": command(plan.command, redactor),
         "workdir": redactor.path(plan.workdir),
         **shown,
+        "devices": [
+            {"path": device.path, "permissions": device.permissions, "cdi": device.cdi}
+            for device in plan.devices
+        ],
         "gpus": [
             {**redactor.value({key: held for key, held in gpu.items() if key != "unique_id"})}
             for gpu in values["gpus"]

@@ -14,6 +14,8 @@ _ANYWHERE = 5
 _SHORTEST_ENCODED = 5
 # Of these a public word of some length is none the less.
 _SECRET = 8
+# Made of numbers as versions are; 127.0.0.1 and 0.0.0.0 are everybody's.
+_ADDRESS = re.compile(r"(?!127\.|0\.0\.0\.0)(?:\d{1,3}\.){3}\d{1,3}")
 _ALWAYS = frozenset({"secret", "gpu"})
 
 
@@ -74,19 +76,24 @@ def forms_of(personal: Personal, words: frozenset[str]) -> tuple[Form, ...]:
         ("word", personal.words),
     ):
         for string in strings:
-            public = is_public(string, words) and (kind not in _ALWAYS or len(string) < _SECRET)
-            if len(string) < SHORTEST or public:
+            if len(string) < SHORTEST or _tells_nothing(kind, string, words):
                 continue
             for form in _forms(kind, string):
                 found.setdefault(form.needle, form)
     return tuple(sorted(found.values(), key=lambda form: (-len(form.needle), form.needle)))
 
 
+def _tells_nothing(kind: str, string: str, words: frozenset[str]) -> bool:
+    public = is_public(string, words) and not _ADDRESS.fullmatch(string)
+    return public and (kind not in _ALWAYS or len(string) < _SECRET)
+
+
 def _forms(kind: str, string: str) -> Iterator[Form]:
     before, after = "", ""
     if len(string) < _ANYWHERE:
-        # "max" is no part of "maximum".
-        before, after = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
+        # "max" is no part of "maximum"; what follows "%2F" is a name again.
+        before = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-F][0-9A-F]))"
+        after = r"(?![A-Za-z0-9])"
     for written in sorted({string, percent_encoded(string), string.replace(" ", "+")}):
         pattern = re.compile(f"(?i){before}{re.escape(written)}{after}")
         yield Form(kind=kind, string=string, needle=written.lower(), folded=True, pattern=pattern)

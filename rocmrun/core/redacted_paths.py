@@ -16,6 +16,10 @@ QUOTED_PATH = re.compile(
     r"""(?<=")(?:~|\.{1,2})?/[^"\n]{1,1000}(?=")|(?<=')(?:~|\.{1,2})?/[^'\n]{1,1000}(?=')"""
 )
 _HOMES = frozenset({"home", "Users"})
+# Logins that images and cloud hosts come with.
+EVERYBODYS = frozenset(
+    {"rocmrun", "ubuntu", "debian", "root", "user", "app", "jenkins", "runner", "vllm", "rocm-user"}
+)
 # Below these all is the distribution's, the kernel's or ROCm's.
 _WHOLE = re.compile(
     r"/(?:proc|sys/(?:bus|class|devices|firmware|kernel|module|block)|opt/rocm[\w.-]*"
@@ -23,8 +27,10 @@ _WHOLE = re.compile(
 )
 _STDLIB = re.compile(r"python3\.\d{1,2}")
 _PACKAGES = frozenset({"site-packages", "dist-packages"})
-# What stands in a place already.
-ALIAS = re.compile(r"<[a-z]+(?:-\d+)?>")
+# What stands in a place already: words as programs print names, so that rules read them as such.
+ALIAS = re.compile(
+    r"(?:BLOB|DIGEST|EMAIL|GPU|HOST|ID|IMAGE|IP|MAC|NAME|PATH|REGISTRY|TAG|USER|VOLUME|WORD)-\d{1,7}(?!\d)|<[a-z]+>"
+)
 _SUFFIXES = frozenset((
     "py", "pyc", "so", "json", "jsonl", "toml", "yaml", "yml", "txt", "log", "md", "sh", "bin", "safetensors", "pt",
     "pth", "gguf", "onnx", "npy", "npz", "pkl", "csv", "parquet", "hip", "cu", "c", "cc", "cpp", "h", "hpp", "o", "a",
@@ -55,9 +61,9 @@ def redacted_path(path: str, words: frozenset[str], alias: Alias) -> str:
 
 
 def _shown(part: str, before: str, words: frozenset[str], alias: Alias) -> str:
-    if not part or ALIAS.search(part):
+    if not part or ALIAS.fullmatch(part):
         return part
-    if before in _HOMES:
+    if before in _HOMES and part not in EVERYBODYS:
         return alias("user", part)
     if is_public(part, words):
         return part

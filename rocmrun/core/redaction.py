@@ -1,6 +1,6 @@
 """Take out of values and texts what is somebody's, so that they can be shown to strangers. The one place that decides it.
 
-What stands in its place is the same wherever the same thing stood: "<user-1>", "<path-3>". Numbers of users and
+What stands in its place is the same wherever the same thing stood: "USER-1", "PATH-3". Numbers of users and
 groups, modes, errors, versions and the names of directories that every machine has stay: they decide.
 """
 
@@ -14,7 +14,7 @@ from rocmrun.core.diagnosis.masking import MASK
 from rocmrun.core.diagnosis.masking import RULES as MASKING
 from rocmrun.core.known_strings import Personal, forms_of
 from rocmrun.core.public_words import is_public
-from rocmrun.core.redacted_paths import ALIAS, PATH, QUOTED_PATH, redacted_path
+from rocmrun.core.redacted_paths import ALIAS, EVERYBODYS, PATH, QUOTED_PATH, redacted_path
 from rocmrun.core.redaction_rules import RULES, redacted_image
 from rocmrun.core.secret_names import names_secret, without_secrets
 from rocmrun.core.text import printable
@@ -22,6 +22,8 @@ from rocmrun.core.text import printable
 HIDDEN = "<masked>"
 # Names of keys whose value tells one thing from all others in the world.
 _IDENTITY = re.compile(r"(?i)unique_?id|serial|hive_?id|uuid|machine_?id|boot_?id|mac_?addr")
+# Of 64 bits: what is longer, and of digits alone, is decimal.
+_HEX_DIGITS = 16
 _NO_LIMIT = 1 << 62
 # A line that is JSON may hold names in escapes that only its reader sees.
 _LONGEST_JSON = 64 * 1024
@@ -48,20 +50,28 @@ class Redactor:
         self.replaced[kind] += 1
         if kind == "secret":
             return "<secret>"
-        key = (kind, text.lower())
+        key = (kind, _canonical_id(text) if kind == "gpu" else text.lower())
         if key not in self._aliases:
             self._count[kind] += 1
-            self._aliases[key] = f"<{kind}-{self._count[kind]}>"
+            self._aliases[key] = f"{kind.upper()}-{self._count[kind]}"
         return self._aliases[key]
 
-    @property
-    def learned(self) -> Personal:
-        """Who was named in what was read: the same names may stand elsewhere without a sign."""
+    def learn(self) -> None:
+        """Know from now on who was named in what was read: the same names may stand elsewhere without a sign."""
         found: dict[str, list[str]] = {"user": [], "host": []}
         for kind, text in self._aliases:
             if kind in found:
                 found[kind].append(text)
-        return Personal(users=tuple(found["user"]), hosts=tuple(found["host"]))
+        learned = Personal(users=tuple(found["user"]), hosts=tuple(found["host"]))
+        self._forms = forms_of(learned, self._words)
+
+    def known(self, value: Any) -> Any:
+        """Return JSON values without what is known by now, and leave alone what only its form tells."""
+        if isinstance(value, str):
+            return self._without_known(value)
+        if isinstance(value, Mapping):
+            return {self._without_known(str(key)): self.known(held) for key, held in value.items()}
+        return [self.known(held) for held in value] if isinstance(value, list | tuple) else value
 
     def text(self, text: str) -> str:
         """Return *text* without what is private; it has as many lines as before."""
@@ -91,11 +101,13 @@ class Redactor:
 
     def path(self, path: str) -> str:
         """Return one path, whatever blanks are in it."""
-        return self.text(redacted_path(self._without_known(path), self._words, self.alias))
+        parts = "/".join(map(self._without_known, path.split("/")))
+        return self.text(redacted_path(parts, self._words, self.alias))
 
     def image(self, reference: str) -> str:
         """Return an image's reference."""
-        return redacted_image(self._without_known(reference), self._words, self.alias)
+        pieces = re.split(r"([/:@])", reference)
+        return redacted_image("".join(map(self._without_known, pieces)), self._words, self.alias)
 
     def is_public(self, text: str) -> bool:
         """Whether nothing in *text* is anybody's."""
@@ -137,6 +149,8 @@ class Redactor:
 
     def _masked(self, match: re.Match[str], instead: str) -> str:
         # What is an alias by now needs no mask: it says which of several it is.
+        if match[0].rpartition("/")[2] in EVERYBODYS:
+            return match[0]
         if ALIAS.search(match[0]) and match.re.search(ALIAS.sub("", match[0])) is None:
             return match[0]
         self.replaced["masked"] += 1
@@ -144,3 +158,9 @@ class Redactor:
 
     def _path_match(self, match: re.Match[str]) -> str:
         return redacted_path(match[0], self._words, self.alias)
+
+
+def _canonical_id(text: str) -> str:
+    """Return one spelling of a GPU's unique id: tools write it in hex, with marks before it, and in decimal."""
+    plain = text.lower().removeprefix("gpu-").removeprefix("0x").lstrip("0")
+    return f"{int(plain):x}" if plain.isdigit() and len(plain) > _HEX_DIGITS else plain

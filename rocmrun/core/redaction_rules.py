@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 from rocmrun.core.public_words import is_public
-from rocmrun.core.redacted_paths import Alias, redacted_path
+from rocmrun.core.redacted_paths import ALIAS, Alias, redacted_path
 
 Replace = Callable[[re.Match[str], frozenset[str], Alias], str]
 
@@ -16,13 +16,16 @@ _PUBLIC_HOSTS = (
     "pypi.org", "pythonhosted.org", "amd.com", "radeon.com", "ubuntu.com", "debian.org", "kernel.org", "nvidia.com",
     "ollama.com", "ollama.ai", "vllm.ai", "python.org", "freedesktop.org", "openai.com",
 )  # fmt: skip
-# Ends of host names; of two-letter ones only those that no file name ends in.
+# Ends of host names; those that files and attributes end in too count where two names stand before them.
 _ENDS = (
-    "com|org|net|io|dev|ai|edu|gov|mil|int|info|biz|cloud|app|tech|science|local|localdomain|internal|intern|intra|intranet|lan|home"
-    "|corp|private|cluster|test|example|invalid|onion|arpa|de|uk|fr|nl|eu|ch|at|it|es|se|no|fi|dk|be|cz|pl|pt|ie|us|ca"
-    "|jp|cn|kr|tw|in|au|nz|br|za|ru"
+    "com|org|net|io|dev|ai|edu|gov|biz|cloud|local|localdomain|internal|intern|intra|intranet|lan|corp|onion|arpa|de|uk"
+    "|fr|nl|eu|ch|fi|dk|cz|pl|ie|us|ca|jp|cn|kr|tw|au|nz|br|za|ru"
 )
-_HOST = rf"(?:[A-Za-z0-9][A-Za-z0-9-]{{0,62}}\.){{1,8}}(?:{_ENDS})"
+_WEAK_ENDS = (
+    "info|app|tech|home|private|cluster|test|example|pt|in|at|it|es|no|se|be|is|mil|int|hpc|site"
+)
+_LABEL = r"[A-Za-z0-9][A-Za-z0-9-]{0,62}\."
+_HOST = rf"(?:(?:{_LABEL}){{1,8}}(?:{_ENDS})|(?:{_LABEL}){{2,8}}(?:{_WEAK_ENDS}))"
 
 
 def _whole(kind: str) -> Replace:
@@ -34,7 +37,8 @@ def _inner(kind: str, *, always: bool = False) -> Replace:
 
     def replace(match: re.Match[str], words: frozenset[str], alias: Alias) -> str:
         private = match["private"]
-        if not always and is_public(private, words):
+        public = is_public(private, words) or (kind == "host" and is_public_host(private))
+        if public and not always:
             return match[0]
         start, end = (place - match.start() for place in match.span("private"))
         return match[0][:start] + alias(kind, private) + match[0][end:]
@@ -70,7 +74,7 @@ def _url(match: re.Match[str], words: frozenset[str], alias: Alias) -> str:
         match["path"] or "",
         match["query"],
     )
-    shown = host if host.startswith("<") or _is_here(host) else alias("host", host)
+    shown = host if ALIAS.fullmatch(host) or _is_here(host) else alias("host", host)
     return (
         f"{match['scheme']}{shown}{port}{redacted_path(path, words, alias)}"
         f"{'?<query>' if query else ''}"
@@ -90,12 +94,11 @@ def redacted_image(reference: str, words: frozenset[str], alias: Alias) -> str:
     repository, colon, tag = rest.partition(":")
     shown = (
         host
-        if is_public_host(host) or not host or host.startswith(("<", "127."))
+        if is_public_host(host) or not host or ALIAS.match(host) or host.startswith("127.")
         else alias("registry", host)
     )
     parts = [
-        part if is_public(part, words) or part.startswith("<") else alias("image", part)
-        for part in repository.split("/")
+        part if is_public(part, words) else alias("image", part) for part in repository.split("/")
     ]
     own = shown != host or "/".join(parts) != repository
     tag = tag if is_public(tag, words) else alias("tag", tag)
@@ -124,6 +127,9 @@ _OF_A_VERSION = re.compile(r"(?i)(?:version|ver|driver|release|rocm|plugin|firmw
 _NOT_IN_NAME = r"(?<![\w.-])"
 # In this order: what holds others comes before them.
 RULES: tuple[tuple[re.Pattern[str], Replace], ...] = (
+    # A key takes several lines, and as many remain.
+    (re.compile(r"-----BEGIN [A-Z ]{3,40}-----[^-]{1,20000}(?:-----END [A-Z ]{3,40}-----)?"),
+     lambda match, _words, alias: "\n".join(alias("secret", "") for _ in match[0].split("\n"))),
     # What users ask a model is nobody's business; servers log it.
     (re.compile(r"(?i)(?P<key>\b(?:prompt|messages|content|input_text|query|completion)[\"']?\s{0,2}[:=]\s{0,2})(?:(?P<quote>[\"'])(?:\\.|(?!(?P=quote)).){1,100000}(?P=quote)|\[[^\n]{1,100000}\])"),
      lambda match, _words, _alias: f"{match['key']}\"<text>\""),
@@ -133,13 +139,13 @@ RULES: tuple[tuple[re.Pattern[str], Replace], ...] = (
     (re.compile(r"(?i)(?<!sha256:)(?<![0-9a-z_])[0-9a-f]{32,128}(?![0-9a-z_])"), _whole("id")),
     (re.compile(r"\b[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}\b(?!\.service|/)"), _whole("email")),
     (re.compile(r"(?i)(?<![\w:-])(?:[0-9a-f]{2}([:-]))(?:[0-9a-f]{2}\1){4,18}[0-9a-f]{2}(?![\w:-])"), _whole("mac")),
-    (re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://)(?:[^/\s@'\"]{1,300}@)?(?P<host>\[[0-9a-fA-F:.%]{2,60}\]|[A-Za-z0-9_<>.-]{1,253})(?P<port>:\d{1,5})?(?P<path>/[^\s?#'\"<>)\]},]*)?(?P<query>[?#][^\s'\"<>)\]},]*)?"), _url),
-    (re.compile(rf"(?<![\w./-])(?:{_HOST}|[a-z0-9][a-z0-9.-]{{0,62}}:\d{{2,5}}|localhost)(?::\d{{2,5}})?(?:/[a-z0-9<>._-]{{1,128}}){{1,6}}(?::[\w<>.-]{{1,128}})?(?:@sha256:[0-9a-f]{{6,64}})?"), _registry),
+    (re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://)(?:[^/\s@'\"]{1,300}@)?(?P<host>\[[0-9a-fA-F:.%]{2,60}\]|[A-Za-z0-9_.-]{1,253})(?P<port>:\d{1,5})?(?P<path>/[^\s?#'\"<>)\]},]*)?(?P<query>[?#][^\s'\"<>)\]},]*)?"), _url),
+    (re.compile(rf"(?<![\w./-])(?:{_HOST}|(?=[0-9.-]{{0,40}}[a-z])[a-z0-9][a-z0-9.-]{{0,62}}:\d{{2,5}}|localhost)(?::\d{{2,5}})?(?:/[\w.-]{{1,128}}){{1,6}}(?::[\w.-]{{1,128}})?(?:@sha256:[0-9a-f]{{6,64}})?"), _registry),
     (re.compile(rf"{_NOT_IN_NAME}{_HOST}(?![\w-]|\.\w)"), _host),
     (re.compile(r"(?<![\w.-])(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)"), _dotted),
     (re.compile(r"(?i)(?<![\w:.])(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}(?![\w:])"), _whole("ip")),
     (re.compile(r"(?i)(?<![\w:.])[0-9a-f]{3,4}:(?:[0-9a-f]{1,4}:){0,6}:(?:[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,6})?(?![\w:])"), _ip),
-    (re.compile(r"(?<!\w)(?:[A-Za-z]:|\\{2,4}[\w.$-]{1,63}(?=\\))(?:\\{1,2}[\w .$()+-]{1,100}){1,20}"), _whole("path")),
+    (re.compile(r"(?<!\w)(?:[A-Za-z]:|\\{2,4}[\w.$-]{1,63}(?=\\))(?:\\{1,2}(?:[\w .$()+-]{1,100}(?=\\)|[\w.$()+-]{1,100})){1,20}"), _whole("path")),
     # syslog and journald: time, host, program.
     (re.compile(r"(?m)^(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:?\d\d)) (?P<private>[A-Za-z][\w.-]{1,62}) (?=[\w./-]{1,60}(?:\[\d+\])?: )"), _inner("host")),
     (re.compile(r"(?i)\b(?:host(?:_?name)?|node_?name|node(?:_?id)?|nodelist|master_addr|server|fqdn|domain)[\"']?\s{0,2}[=:]\s{0,2}[\"']?(?P<private>[A-Za-z][\w-]{2,62}(?:\.[\w-]{1,62}){0,6})"), _inner("host")),

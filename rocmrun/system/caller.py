@@ -71,7 +71,7 @@ def read_personal(environment: Mapping[str, str] = os.environ) -> Personal:
     users.append(Path(environment.get("HOME", "")).name)
     return Personal(
         users=tuple(users),
-        hosts=(node, *node.split(".", 1), environment.get("HOSTNAME", "")),
+        hosts=(node, node.partition(".")[2], *node.split("."), environment.get("HOSTNAME", "")),
         secrets=tuple(value for name, value in environment.items() if names_secret(name)),
     )
 

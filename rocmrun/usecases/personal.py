@@ -28,7 +28,7 @@ def personal_of(case: Case, ask: Ask | None) -> Personal:
         each for gpu in (host.gpus if host else ()) for each in (gpu.unique_id, gpu.hive_id) if each
     ]
     return Personal(
-        hosts=(name, name.partition(".")[0], name.partition(".")[2]),
+        hosts=(name, name.partition(".")[2], *name.split(".")),
         gpus=tuple(form for each in ids for form in _spellings(each)),
         words=tuple(words),
         secrets=tuple(secrets),

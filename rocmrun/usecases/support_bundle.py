@@ -3,6 +3,8 @@
 import contextlib
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import fields as dataclass_fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +31,13 @@ from rocmrun.core.bundle_facts import (
 from rocmrun.core.bundle_outcome import JudgedBundle, WrittenBundle
 from rocmrun.core.doctor import Diagnosis, Seen
 from rocmrun.core.engine_facts import EngineFacts
-from rocmrun.core.host import HostFacts
+from rocmrun.core.host import DeviceNode, Gpu, HostFacts
 from rocmrun.core.host_json import host_from_json
 from rocmrun.core.known_strings import Personal
+from rocmrun.core.plan import Plan
 from rocmrun.core.public_words import public_words
 from rocmrun.core.redaction import Redactor
-from rocmrun.core.report import ProbeReport
+from rocmrun.core.report import ProbeCheck, ProbeReport
 from rocmrun.core.run_record import RefusedRun, RunRecord
 from rocmrun.errors import BundleInvalid, BundleUnwritable, RocmrunError, UsageError
 from rocmrun.system.caller import read_personal
@@ -106,18 +109,30 @@ def make_bundle(
     case: Case, personal: Personal, *, at: str, render: Render, run: Run | None = None
 ) -> Bundle:
     """Return the bundle of *case*."""
-    words = public_words(read_findings(), read_public_words(), *shipped_texts())
-    # Read twice: who is named in one place with a sign ("/home/…") is known in all others then.
-    first = Redactor(personal, words)
-    _parts(case, run, first)
-    redactor = Redactor(personal | first.learned, words)
-    parts = _parts(case, run, redactor)
+    redactor = Redactor(personal, _words())
     host = case.seen.host if case.seen else None
     made = Made(rocmrun=__version__, at=at, host=kind_of_host(host, redactor))
-    bundle = Bundle(
-        made=made, masked={kind: n for kind, n in sorted(redactor.replaced.items()) if n}, **parts
-    )
-    return bundle.model_copy(update={"found": render(judged(case_of(bundle)))})
+    first = Bundle(made=made, **_parts(case, run, redactor)).model_dump(mode="json")
+    # Who is named in one place with a sign ("/home/…") is known in all others then.
+    redactor.learn()
+    bundle = Bundle.model_validate(redactor.known(first))
+    masked = {kind: count for kind, count in sorted(redactor.replaced.items()) if count}
+    found = render(judged(case_of(bundle)))
+    return bundle.model_copy(update={"found": found, "masked": masked})
+
+
+@cache
+def _words() -> frozenset[str]:
+    """Return what is public: our own words, those of the profiles that we ship, and names of fields."""
+    fields = [
+        name for kind in (Bundle, Looked, ProbeReport, ProbeCheck) for name in kind.model_fields
+    ]
+    fields += [
+        each.name
+        for kind in (HostFacts, Gpu, DeviceNode, EngineFacts, Plan)
+        for each in dataclass_fields(kind)
+    ]
+    return public_words(read_findings(), read_public_words(), " ".join(fields), *shipped_texts())
 
 
 def judge_bundle(path: Path) -> JudgedBundle:

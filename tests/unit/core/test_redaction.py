@@ -1,0 +1,176 @@
+"""What is private is replaced, and what a cause is told by is not."""
+
+import pytest
+
+from rocmrun.core.diagnosis.finding import Finding
+from rocmrun.core.known_strings import Personal, base64_cores, percent_encoded
+from rocmrun.core.public_words import is_public, public_words
+from rocmrun.core.redaction import Redactor
+from rocmrun.system.package_data import read_findings, read_public_words
+from tests.unit.core.diagnosis.catalogue import cases, found_in
+from tests.unit.core.diagnosis.other_texts import TEXTS
+
+WORDS = public_words(read_findings(), read_public_words())
+
+
+def redactor(**personal: tuple[str, ...]) -> Redactor:
+    return Redactor(Personal(**personal), WORDS)
+
+
+def shape(found: tuple[Finding, ...]) -> list[tuple[str, str]]:
+    return [(finding.kind.slug, finding.confidence) for finding in found]
+
+
+def through(text: str) -> str:
+    """Return *text* as a bundle has it."""
+    made = redactor()
+    shown = made.text(text)
+    made.learn()
+    return str(made.known(shown))
+
+
+def test_the_catalogue_is_understood_as_before() -> None:
+    """Kinds, their order and their confidence: marks look like names to the rules."""
+    texts = {each.name: each.text for each in cases()}
+    texts |= {f"{kind}, {text[:40]}": text for kind, text in TEXTS}
+
+    assert [
+        n for n, text in texts.items() if shape(found_in(text)) != shape(found_in(through(text)))
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("open('/srv/models/acme-llama/x.bin')", "open('/srv/models/PATH-1/x.bin')"),
+        ("/home/jdoe/.cache/miopen: denied", "/home/USER-1/.cache/miopen: denied"),
+        ("HOME=/home/rocmrun", "HOME=/home/rocmrun"),
+        ("'/mnt/Team Blue/w.pt'", "'/mnt/PATH-1/w.pt'"),
+        ("../jdoe/run.sh", "../PATH-1/run.sh"),
+        ("registry.acme.io:5000/ml/thing:rocm6.2", "REGISTRY-1/IMAGE-1/IMAGE-2:rocm6.2"),
+        ("docker.io/rocm/pytorch:rocm7.2.4_ubuntu24.04_py3.12_pytorch_release_2.9.1", "docker.io/rocm/pytorch:rocm7.2.4_ubuntu24.04_py3.12_pytorch_release_2.9.1"),
+        ("https://u:p@repo.acme.io/a/b?token=x", "https://HOST-1/a/b?<query>"),
+        ("https://github.com/ROCm/ROCm/issues/31", "https://github.com/ROCm/ROCm/issues/31"),
+        ("tcp://10.0.0.9:2375 and 127.0.0.1:8000", "tcp://HOST-1:2375 and 127.0.0.1:8000"),
+        ("10.1.2.3 again 10.1.2.3, not 10.1.2.4", "IP-1 again IP-1, not IP-2"),
+        ("fe80::1a2b:3c4d/64 ::1", "IP-1/64 ::1"),
+        ("link/ether 00:1A:2b:3c:4d:5e", "link/ether MAC-1"),
+        ("driver 6.10.5.1", "driver 6.10.5.1"),
+        ("uid=1000(jdoe) gid=44(video)", "uid=1000(USER-1) gid=44(video)"),
+        ("crw-rw---- 1 root jdoe 226, 128 /dev/dri/renderD128", "crw-rw---- 1 root USER-1 226, 128 /dev/dri/renderD128"),
+        ("Unique ID: 0x7f3a9c1d2e4b5a60", "Unique ID: ID-1"),
+        ("prompt: 'who is Jane?', n=1", 'prompt: "<text>", n=1'),
+        (r"C:\Users\Jane\My Models\x y", "PATH-1 y"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nshort==\n-----END RSA PRIVATE KEY-----", "<secret>\n<secret>\n<secret>\n<secret>"),
+    ],
+)  # fmt: skip
+def test_marks_stand_for_what_is_private(text: str, shown: str) -> None:
+    """The same mark for the same thing; the rest stays, line by line."""
+    assert redactor().text(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Unable to open /dev/kfd read-write: Permission denied",
+        "crw-rw---- 1 root render 226, 128 Nov 30 10:00 /dev/dri/renderD128",
+        'nodes: {"/dev/kfd": "root:992 0660"}',
+        "[rank0]: torch.cuda.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 GiB",
+        "libamdhip64.so.6: cannot open shared object file: No such file or directory",
+        'File "/opt/venv/lib/python3.12/site-packages/vllm/worker/model_runner.py", line 120, in load_model',
+        "at::native::copy_ c10::Error _ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEEEviT0_T1_",
+        "amdgpu 0000:63:00.0: [gfxhub] page fault (src_id:0 ring:24 vmid:3) at 0x00007f8812345678",
+        "HSA_OVERRIDE_GFX_VERSION=11.0.0 HIP_VISIBLE_DEVICES=0,1 NCCL_SOCKET_IFNAME=lo",
+        "0 1000 1\n1 100000 65536",
+        "exec: \"python3\": executable file not found in $PATH",
+        "and/or read/write 12:34:56 3.5/4.0",
+    ],
+)  # fmt: skip
+def test_what_tells_a_cause_stays(text: str) -> None:
+    """Errors, numbers, modes, versions, symbols, and paths that every machine has."""
+    assert redactor().text(text) == text
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["wkowalski", "WKowalski", "x_wkowalski_y", "wkowalski2", *sorted(base64_cores("wkowalski"))],
+)  # fmt: skip
+def test_a_known_string_is_found_however_it_is_written(written: str) -> None:
+    """In any case, inside other words, for URLs, in base64 at any offset."""
+    shown = redactor(users=("wkowalski",)).text(f"before {written} after")
+
+    assert written not in shown
+    assert "USER-1" in shown
+
+
+def test_a_name_with_other_letters_is_found_in_urls() -> None:
+    """In either case of the digits."""
+    made = redactor(users=("Jürgen Döring",))
+    quoted = percent_encoded("Jürgen Döring")
+
+    assert made.text(f"q={quoted} {quoted.lower()} Jürgen+Döring") == "q=USER-1 USER-1 USER-1"
+
+
+def test_a_short_name_is_no_part_of_a_word() -> None:
+    """Nobody could read a log with "max" out of every "maximum"."""
+    made = redactor(users=("zoe",))
+
+    assert made.text("zoe's zoetrope, user_zoe") == "USER-1's zoetrope, user_USER-1"
+
+
+def test_a_public_word_tells_nobody() -> None:
+    """A machine called "gpu" stays what half of all words are; a secret that long goes all the same."""
+    assert redactor(hosts=("gpu",), users=("docker",)).text("gpu docker") == "gpu docker"
+    assert redactor(secrets=("permission",)).text("x permission y") == "x <secret> y"
+
+
+def test_a_name_that_was_learned_is_known_everywhere() -> None:
+    """It had a sign in one place only."""
+    made = redactor()
+    first = made.text("open('/home/tsuzuki/x')\nasked tsuzuki")
+    made.learn()
+
+    assert made.known({"log": first}) == {"log": "open('/home/USER-1/x')\nasked USER-1"}
+
+
+def test_values_of_secrets_and_ids_go_by_their_key() -> None:
+    """Whatever they look like, also numbers."""
+    value = {"api_token": "plain", "unique_id": 123456789, "nested": [{"Serial": "A1"}], "count": 3}
+
+    assert redactor().value(value) == {
+        "api_token": "<secret>", "unique_id": "ID-1", "nested": [{"Serial": "ID-2"}], "count": 3,
+    }  # fmt: skip
+
+
+def test_one_gpu_has_one_mark_however_its_id_is_written() -> None:
+    """Hexadecimal, with what tools put before it, and decimal."""
+    unique = 0x7F3A9C1D2E4B5A60
+    made = redactor(gpus=(f"{unique:016x}", str(unique)))
+
+    assert made.text(f"GPU-{unique:x} 0x{unique:x} {unique}") == "GPU-GPU-1 0xGPU-1 GPU-1"
+
+
+def test_escapes_of_json_hide_nothing() -> None:
+    """A line of a JSON log is read as its readers read it."""
+    assert "jdoe" not in redactor(users=("jdoe42",)).text(r'{"log": "by \u006adoe42"}')
+
+
+def test_as_many_lines_as_before() -> None:
+    """Findings quote lines by number."""
+    text = "a\r\nb\rc\n\n\x1b[31m/home/x/y\x1b[0m\n"
+
+    assert redactor().text(text).count("\n") == 5
+
+
+@pytest.mark.parametrize(
+    "name", ["rocm7", "python3.12", "ubuntu24.04", "vllm-openai-rocm", "renderD128", "70b"]
+)
+def test_public_names(name: str) -> None:
+    """Words of this program's pages, versions, devices."""
+    assert is_public(name, WORDS)
+
+
+@pytest.mark.parametrize("name", ["jdoe", "jdoe42", "49151234567", "acme-llama", "x7Kq", "é"])
+def test_other_names(name: str) -> None:
+    """Whatever is not known to be public."""
+    assert not is_public(name, WORDS)
