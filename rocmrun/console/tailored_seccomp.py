@@ -20,6 +20,9 @@ def print_filter(console: Console, found: TailoredSeccomp) -> None:
         console.print()
     for line in _summary(found, found.verification):
         console.print(printable(line))
+    for verdict in found.groups:
+        if verdict.warning:
+            console.print(printable(f"note: {verdict.group}: {verdict.warning}"))
 
 
 def _table(verdicts: list[GroupVerdict]) -> Table:

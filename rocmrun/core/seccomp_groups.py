@@ -18,6 +18,7 @@ class CallGroup:
         exposes: What of the kernel they open.
         wanted_by: What is known to use them around ROCm; "" where nothing is.
         source: Where the group is from.
+        quiet: Whether jobs are known to lose something without it and to say nothing.
         architectures: Architectures beside the native one that go with it, in libseccomp's words.
     """
 
@@ -27,6 +28,7 @@ class CallGroup:
     exposes: str
     wanted_by: str = ""
     source: str = ""
+    quiet: bool = False
     architectures: frozenset[str] = frozenset()
 
 
@@ -77,17 +79,19 @@ def _group(
     exposes: str,
     source: str,
     wanted_by: str = "",
+    *,
+    quiet: bool = False,
     architectures: str = "",
 ) -> CallGroup:
     return CallGroup(
         name=name, severity=severity, calls=_calls(calls), exposes=exposes,
-        wanted_by=wanted_by, source=source, architectures=_calls(architectures),
+        wanted_by=wanted_by, source=source, quiet=quiet, architectures=_calls(architectures),
     )  # fmt: skip
 
 
 GROUPS: tuple[CallGroup, ...] = (
     _group("@landlock", 0.3, "landlock_add_rule landlock_create_ruleset landlock_restrict_self",
-           "a program's own rules for files, which only take away", "man 7 landlock; @sandbox of systemd.exec(5)"),
+           "a program's own rules for files, which only take away", "man 7 landlock"),
     _group("@event-fds", 0.5, "eventfd eventfd2 signalfd signalfd4", "events and signals as descriptors",
            f"{_MAN} eventfd, signalfd; part of systemd's @io-event and @signal"),
     _group("@timer", 0.6, """alarm getitimer setitimer timer_create timer_delete timer_getoverrun timer_gettime
@@ -100,12 +104,12 @@ GROUPS: tuple[CallGroup, ...] = (
            "memory that cannot be swapped, up to the limit", "systemd.exec(5) @memlock", "RDMA registration"),
     _group("@mempolicy", 1.0, """get_mempolicy mbind migrate_pages move_pages set_mempolicy
            set_mempolicy_home_node""", "on which node memory lies", "man 7 numa; part of systemd's @resources",
-           "NUMA placement: libhsakmt, numactl, vLLM and SGLang"),
+           "NUMA placement: libhsakmt, numactl, vLLM and SGLang", quiet=True),
     _group("@priorities", 1.0, "ioprio_set nice setpriority", "its own priority for processor and disk",
            f"{_MAN} setpriority, ioprio_set; part of systemd's @resources"),
     _group("@scheduling", 1.0, "sched_setaffinity sched_setattr sched_setparam sched_setscheduler",
            "on which processors its threads run, and in which class",
-           "man 7 sched; part of systemd's @resources", "RCCL and libhsa bind threads; OpenMP, torch"),
+           "man 7 sched; part of systemd's @resources", "RCCL and libhsa bind threads"),
     _group("@pkey", 1.0, "pkey_alloc pkey_free pkey_mprotect", "protection keys of memory",
            "systemd.exec(5) @pkey"),
     _group("@posix-mq", 1.2, """mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedreceive_time64 mq_timedsend
@@ -116,7 +120,7 @@ GROUPS: tuple[CallGroup, ...] = (
     _group("@xattr", 1.5, """fgetxattr flistxattr fremovexattr fsetxattr getxattr getxattrat lgetxattr listxattr
            listxattrat llistxattr lremovexattr lsetxattr removexattr removexattrat setxattr setxattrat""",
            "extended attributes: code of every file system that is mounted",
-           "man 7 xattr; part of systemd's @file-system", "ls and cp look for them"),
+           "man 7 xattr; part of systemd's @file-system"),
     _group("@mknod", 2.0, "mknod mknodat", "fifos and sockets as files; device nodes with MKNOD",
            f"{_MAN} mknod; part of systemd's @file-system"),
     _group("@obsolete", 2.0, """_sysctl afs_syscall bdflush create_module epoll_ctl_old epoll_wait_old ftime
@@ -127,7 +131,7 @@ GROUPS: tuple[CallGroup, ...] = (
            f"{_MAN} personality", "gdb turns address randomisation off with it"),
     _group("@sysv-ipc", 2.0, """ipc msgctl msgget msgrcv msgsnd semctl semget semop semtimedop semtimedop_time64 shmat
            shmctl shmdt shmget""", "System V shared memory, semaphores and queues",
-           "man 7 sysvipc; part of systemd's @ipc", "MPI libraries"),
+           "man 7 sysvipc; part of systemd's @ipc"),
     _group("@chown", 2.2, "chown chown32 fchown fchown32 fchownat lchown lchown32", "who owns files",
            "systemd.exec(5) @chown", "installers, tar"),
     _group("@aio", 2.5, """io_cancel io_destroy io_getevents io_pgetevents io_pgetevents_time64 io_setup
@@ -158,7 +162,7 @@ GROUPS: tuple[CallGroup, ...] = (
     _group("@debug", 5.0, """kcmp process_madvise process_vm_readv process_vm_writev ptrace rtas
            s390_runtime_instr""", "memory and registers of other processes of the same user",
            "systemd.exec(5) @debug, with the calls of man 2 process_vm_readv",
-           "debuggers; OpenMPI's and UCX's copies between processes"),
+           "debuggers; OpenMPI's and UCX's copies between processes", quiet=True),
     _group("@userfaultfd", 5.0, "userfaultfd", "page faults handled by the program", f"{_MAN} userfaultfd"),
     _group("@32-bit", 5.5, """_llseek _newselect clock_getres_time64 clock_gettime64 clock_nanosleep_time64
            fadvise64_64 fcntl64 fstat64 fstatat64 fstatfs64 ftruncate64 futex_time64 getegid32 geteuid32 getgid32
@@ -167,7 +171,7 @@ GROUPS: tuple[CallGroup, ...] = (
            truncate64 ugetrlimit utimensat_time64 waitpid""",
            "the kernel's second set of calls, for 32-bit programs, whose arguments it converts",
            "man 2 syscall; names that libseccomp 2.5 resolves for x86 and not for x86_64",
-           "32-bit programs; none of ROCm's libraries", "SCMP_ARCH_X86 SCMP_ARCH_X32 SCMP_ARCH_ARM"),
+           "32-bit programs", architectures="SCMP_ARCH_X86 SCMP_ARCH_X32 SCMP_ARCH_ARM"),
     _group("@io-uring", 6.0, "io_uring_enter io_uring_register io_uring_setup",
            "a queue of requests past the filter: what it asks for is filtered no more",
            "man 7 io_uring; out of moby's default since 2023-11"),

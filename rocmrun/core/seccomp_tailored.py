@@ -39,6 +39,7 @@ class GroupVerdict(CertificateRecord):
 
     Attributes:
         evidence: What happened without it, in the program's own words where it had some.
+        warning: What may be lost without a word, now that it is removed.
         calls: Those of the group that the base lets run.
     """
 
@@ -48,6 +49,7 @@ class GroupVerdict(CertificateRecord):
     error: str = ""
     exposes: str = ""
     wanted_by: str = ""
+    warning: str = ""
     severity: float = 0.0
     calls: tuple[str, ...] = ()
 
@@ -158,6 +160,7 @@ def _verdict(
     base: SeccompFilter, name: str, verdict: GroupNeed, evidence: str, *, error: str = ""
 ) -> GroupVerdict:
     group = group_of(name)
+    lost = group.quiet and verdict == "removed"
     return GroupVerdict(
         group=name,
         verdict=verdict,
@@ -165,6 +168,7 @@ def _verdict(
         error=error,
         exposes=group.exposes,
         wanted_by=group.wanted_by,
+        warning=f"jobs can lose without a word: {group.wanted_by}" if lost else "",
         severity=group.severity,
         calls=tuple(sorted(group.calls & base.calls)),
     )

@@ -1,7 +1,11 @@
 """The tables of docs/privileges.md, from the catalogue."""
 
 from rocmrun.core.privileges import CHAINS, GROUPS, KEPT, NOT_MONOTONE, Privilege, catalogue
+from rocmrun.core.seccomp_groups import GROUPS as CALL_GROUPS
+from rocmrun.core.seccomp_groups import CallGroup
 from scripts.docs.markdown import table
+
+MOST_CALLS = 6
 
 
 def privileges() -> str:
@@ -42,6 +46,29 @@ def pairs() -> str:
 def groups() -> str:
     """Return the names of the groups."""
     return f"The groups are {', '.join(GROUPS)}."
+
+
+def call_groups() -> str:
+    """Return the groups of system calls that a filter can lose, the mildest first."""
+    rows = [
+        (
+            f"`{group.name}`",
+            f"{group.severity:g}",
+            _some(group),
+            group.exposes,
+            group.wanted_by + (" (lost without a word)" if group.quiet else "") or "-",
+            group.source,
+        )
+        for group in sorted(CALL_GROUPS, key=lambda group: (group.severity, group.name))
+    ]
+    return table(("group", "severity", "calls", "exposes", "known to use them", "source"), rows)
+
+
+def _some(group: CallGroup) -> str:
+    """Return the calls of a group, as far as a table has room."""
+    names = sorted(group.calls)
+    shown = ", ".join(names[:MOST_CALLS])
+    return shown if len(names) <= MOST_CALLS else f"{shown} and {len(names) - MOST_CALLS} more"
 
 
 def _coded(text: str) -> str:

@@ -132,6 +132,17 @@ def test_calls_that_were_seen_put_their_groups_first() -> None:
     assert space.elements == ("@debug", "@inotify", "@aio")
 
 
+def test_what_may_be_lost_without_a_word_is_said_of_what_is_removed() -> None:
+    """A job that copies between processes falls back to something slower, and ends with 0."""
+    whole = base("ptrace", "process_vm_readv", "mlock")
+    finding = Finding(status="found", minimal=("@memlock",), proven=("@memlock",))
+
+    kept, removed = group_verdicts(whole, groups_space(whole, FLOOR), finding, {})
+
+    assert kept.warning == ""
+    assert removed.warning == "jobs can lose without a word: " + group_of("@debug").wanted_by
+
+
 def test_verdicts_carry_what_happened_without_the_group() -> None:
     """Kept ones first; a runtime that cannot start without is a need; an unproven one is untested."""
     whole = base("io_setup", "inotify_init1", "ptrace", "mlock")
