@@ -50,6 +50,7 @@ class Seen:
     Attributes:
         wants_gpus: Whether the profile needs AMD GPUs; None without a profile.
         engine_problem: Why no engine answered.
+        memlock: The plan's limit of locked memory in bytes; -1 is none, None where it sets none.
         refusal: Why no plan could be made: (slug, message, hint).
         denied: Nodes that the container's user may not open, a sentence each.
         unreadable: Mounts that it may not use, a sentence each.
@@ -66,6 +67,7 @@ class Seen:
     torch: str | None = None
     denied: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
+    memlock: int | None = None
     refusal: tuple[str, str, str] | None = None
     report: ProbeReport | None = None
 

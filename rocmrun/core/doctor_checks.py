@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rocmrun.core.doctor import Check, Result, Seen
 from rocmrun.core.doctor_host import driver_checks, engine_checks, permission_checks
-from rocmrun.core.host_advice import advice
+from rocmrun.core.host_advice import advice, rdma_advice
 
 _PROBE = "rocmrun probe PROFILE"
 
@@ -156,8 +156,8 @@ def _operators(seen: Seen) -> Iterator[Check]:
 
 
 def _speed(seen: Seen) -> Iterator[Check]:
-    looked = "kernel command line, sysctls and PCI links"
-    slow = tuple(advice(seen.host))
+    looked = "kernel command line, sysctls, PCI links and limits"
+    slow = (*advice(seen.host), *rdma_advice(seen.host.devices, seen.memlock))
     for evidence, hint, kind in slow:
         yield Check(
             id="speed", looked_at=looked, result="warn", evidence=evidence, hint=hint, kind=kind

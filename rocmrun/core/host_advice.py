@@ -1,14 +1,18 @@
 """What AMD asks of a host, for the GPUs that are there and no others.
 
 Sources: AMD's system optimisation pages for MI100, MI200, MI300A and MI300X, and its page on the IOMMU
-(ROCm/amdgpu-docs, docs/system-optimization and docs/conceptual/iommu.rst, 2025-09-17).
+(ROCm/amdgpu-docs, docs/system-optimization and docs/conceptual/iommu.rst, 2025-09-17). For RDMA:
+ROCm/cvs, whose cluster preflight wants 32 GiB of locked memory, and its pull requests 451 to 453, where
+Docker's default of 8 MiB broke ibv_reg_mr.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from rocmrun.core.host import Gpu, HostFacts
+from rocmrun.core.host import DeviceNode, Gpu, HostFacts
 
 Advice = tuple[str, str, str]
+_RDMA_LEAST = 32 * 2**30
+_GRANT = '[[privileges]] grant = "ulimit:memlock=-1" with its reason, as in the profile rdma-train'
 _REBOOT = "add {} to the kernel's command line, then restart the host"
 
 
@@ -41,6 +45,33 @@ def advice(host: HostFacts) -> Iterator[Advice]:
                 f"sudo lspci -vv -s {gpu.pci_address}",
                 "",
             )
+
+
+def rdma_advice(devices: Iterable[DeviceNode], memlock: int | None) -> Iterator[Advice]:
+    """Yield what the limit of locked memory means where RDMA adapters are passed, and nothing without these.
+
+    Args:
+        devices: Nodes that the profile asks for and that are here.
+        memlock: The plan's limit in bytes; -1 is none, None where the plan leaves the engine's own.
+    """
+    adapters = [node.path for node in devices if node.path.startswith("/dev/infiniband/")]
+    if not adapters or memlock == -1:
+        return
+    passed = f"{adapters[0]} is passed" + (
+        f", and {len(adapters) - 1} more" if adapters[1:] else ""
+    )
+    if memlock is None:
+        yield (
+            f"{passed}: registering memory with it counts as locked, of which the engine's default is 8 MiB",
+            _GRANT,
+            "memlock",
+        )
+    elif memlock < _RDMA_LEAST:
+        yield (
+            f"{passed}, and the plan's limit of locked memory is {memlock // 2**20} MiB: AMD's preflight for clusters wants 32 GiB",
+            _GRANT,
+            "memlock",
+        )
 
 
 def _of_the_command_line(host: HostFacts, classes: set[str], words: set[str]) -> Iterator[Advice]:

@@ -218,6 +218,7 @@ def _of_plan(
             for mount in prepared.access.mounts
             if mount.errno == "EACCES"
         ),
+        memlock=next((limit.hard for limit in plan.ulimits if limit.name == "memlock"), None),
         support=prepared.support,
         policy=prepared.loaded.profile.support.policy,
         image=image_report(image, prepared.claims),

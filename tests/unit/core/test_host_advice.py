@@ -2,8 +2,8 @@
 
 import pytest
 
-from rocmrun.core.host import Gpu, HostFacts
-from rocmrun.core.host_advice import advice, gpu_class
+from rocmrun.core.host import DeviceNode, Gpu, HostFacts
+from rocmrun.core.host_advice import advice, gpu_class, rdma_advice
 from tests.builders import gpu, host
 
 
@@ -73,3 +73,43 @@ def test_a_link_below_its_width_is_named() -> None:
     slow = host([gpu(0, gfx="gfx1100", link_width=4, link_width_max=16)], cmdline="")
 
     assert "4 of 16 lanes" in told(slow)
+
+
+def node(path: str) -> DeviceNode:
+    return DeviceNode(path=path, host_path=path, mode=0o666, uid=0, gid=0, major=231, minor=192)
+
+
+ADAPTERS = (node("/dev/infiniband/uverbs0"), node("/dev/infiniband/uverbs1"))
+
+
+@pytest.mark.parametrize(
+    ("memlock", "words"),
+    [
+        (None, "the engine's default is 8 MiB"),
+        (64 * 2**20, "is 64 MiB"),
+        (32 * 2**30, ""),
+        (-1, ""),
+    ],
+)
+def test_rdma_wants_locked_memory(memlock: int | None, words: str) -> None:
+    """No limit of the plan's own means the engine's, which is small."""
+    said = [evidence for evidence, _, _ in rdma_advice(ADAPTERS, memlock)]
+
+    assert len(said) == bool(words)
+    assert all(
+        words in evidence and "uverbs0 is passed, and 1 more" in evidence for evidence in said
+    )
+
+
+@pytest.mark.parametrize("devices", [(), (node("/dev/dri/card0"),)])
+def test_without_rdma_a_limit_is_nobodys_business(devices: tuple[DeviceNode, ...]) -> None:
+    """GPUs pin memory themselves."""
+    assert list(rdma_advice(devices, None)) == []
+
+
+def test_the_hint_is_the_grant_and_the_kind_has_a_page() -> None:
+    """What rdma-train has."""
+    (found,) = rdma_advice(ADAPTERS, None)
+
+    assert "ulimit:memlock=-1" in found[1]
+    assert found[2] == "memlock"
