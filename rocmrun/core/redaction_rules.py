@@ -131,7 +131,7 @@ RULES: tuple[tuple[re.Pattern[str], Replace], ...] = (
     (re.compile(r"-----BEGIN [A-Z ]{3,40}-----[^-]{1,20000}(?:-----END [A-Z ]{3,40}-----)?"),
      lambda match, _words, alias: "\n".join(alias("secret", "") for _ in match[0].split("\n"))),
     # What users ask a model is nobody's business; servers log it.
-    (re.compile(r"(?i)(?P<key>\b(?:prompt|messages|content|input_text|query|completion)[\"']?\s{0,2}[:=]\s{0,2})(?:(?P<quote>[\"'])(?:\\.|(?!(?P=quote)).){1,100000}(?P=quote)|\[[^\n]{1,100000}\])"),
+    (re.compile(r"(?im)(?P<key>\b(?:prompt|messages|content|input_text|query|completion)[\"']?\s{0,2}[:=]\s{0,2})(?:(?P<quote>[\"'])(?:\\.|(?!(?P=quote)).){1,20000}(?:(?P=quote)|$)|\[[^\n]{1,20000}\])"),
      lambda match, _words, _alias: f"{match['key']}\"<text>\""),
     (re.compile(r"(?i)\b(?:uuid|serial(?: ?(?:number|no))?|unique ?_?id|hive ?_?id|machine-?id|boot-?id|invocation_?id|hwid|asset ?tag)\b[\"')\]]{0,2}\s{0,20}[:=]?\s{0,20}[\"']?(?P<private>(?=[A-Za-z-]*\d)[0-9A-Za-z][0-9A-Za-z-]{7,63})"), _inner("id", always=True)),
     (re.compile(r"\bGPU-[0-9a-fA-F]{8,16}(?:-[0-9a-fA-F]{4}){0,3}(?:-[0-9a-fA-F]{12})?\b"), _whole("gpu")),
