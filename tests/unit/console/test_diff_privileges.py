@@ -20,6 +20,7 @@ from rocmrun.core.privilege_report import (
     StaticDifference,
     TrialRecord,
 )
+from rocmrun.core.recording import Recording, RefusedCall
 from rocmrun.core.run_record import EngineSummary, HostSummary
 from rocmrun.core.verification import Verification
 from tests.builders import DIGEST, plan, request
@@ -98,6 +99,23 @@ def test_how_sure_it_is_is_said() -> None:
     assert "seen once, which says little of how often it fails" in printed(once)
     assert "the job fails at times, whatever it may" in printed(flaky)
     assert "can be too large" in printed(found(one_minimal=False))
+
+
+def test_what_a_traced_run_saw_stands_beside_the_verdict() -> None:
+    """With how much it was, what was lost, and why where there is nothing; without a word when nobody asked."""
+    seen = KEPT.model_copy(update={"seen": "mbind refused with EPERM 3 times"})
+    refused = RefusedCall(call="mbind", error="EPERM", times=3, program="job")
+    whole = Recording(recorded=True, complete=True, calls=("brk", "mbind"), refused=(refused,), capabilities=())  # fmt: skip
+    partly = whole.model_copy(update={"complete": False, "capabilities": None, "why": "the kernel had no room for 7 events"})  # fmt: skip
+    absent = Recording(why="the kernel lets only root trace")
+
+    text = printed(found(verdicts=(seen,), evidence=whole))
+    assert "Operation not permitted [seccomp]; recorded: mbind refused with EPERM 3 times" in text
+    assert "recorded in one run: 2 system calls, 3 refusals, 0 capabilities asked for\n" in text
+    text = printed(found(evidence=partly))
+    assert "no word of capabilities from this kernel; incomplete: the kernel had no room for 7 events" in text  # fmt: skip
+    assert "nothing was recorded: the kernel lets only root trace" in printed(found(evidence=absent))  # fmt: skip
+    assert "recorded" not in printed(found())
 
 
 def test_the_forms_that_are_asked_for_are_shown() -> None:
