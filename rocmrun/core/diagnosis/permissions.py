@@ -64,7 +64,7 @@ def _roots_alone(mode: int | None, _owner: str, group: str) -> bool:
     """Whether no group but root's may open a node: of these two, neither is one to give away."""
     if mode is None or mode & _OTHERS_READ_WRITE == _OTHERS_READ_WRITE:
         return False
-    return mode & 0o066 == 0 or group in _ROOT
+    return mode & _GROUP_READ_WRITE != _GROUP_READ_WRITE or group in _ROOT
 
 
 def _roots_alone_here(seen: Evidence) -> bool | None:

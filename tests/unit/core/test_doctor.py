@@ -87,6 +87,19 @@ def test_group_0_is_no_group_for_a_container() -> None:
 
 
 @pytest.mark.parametrize(
+    ("memlock", "expected"), [(None, [("warn", "memlock")]), (-1, [("ok", "")])]
+)
+def test_rdma_adapters_want_locked_memory(
+    memlock: int | None, expected: list[tuple[str, str]]
+) -> None:
+    """Only where the profile passes some, and its plan keeps the engine's limit."""
+    facts = replace(host(1), devices=(node("/dev/infiniband/uverbs0"),))
+
+    assert results(Seen(host=facts, memlock=memlock), check="speed") == expected
+    assert results(Seen(host=host(1)), check="speed") == [("ok", "")]
+
+
+@pytest.mark.parametrize(
     ("engine", "expected"),
     [
         (replace(ENGINE, operating_system="Docker Desktop"), ("blocker", "docker-desktop-context")),

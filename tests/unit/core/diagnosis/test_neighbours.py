@@ -24,6 +24,7 @@ def first(text: str) -> str:
         ("root:root 0660", "1000 992", "host-udev-perms"),
         ("root:0 0660", "1000 992", "host-udev-perms"),
         ("root:992 0600", "1000 992", "host-udev-perms"),
+        ("root:992 0640", "1000 992", "host-udev-perms"),
         ("65534:65534 0660", "1000 992", "rootless-groups"),
     ],
 )
