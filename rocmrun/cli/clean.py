@@ -41,6 +41,7 @@ def command(
     purpose (--keep) stay. So do images that a container was made from, and what the locks hold that
     are known here: ./rocmrun.lock, the user's, the system's, the shipped one, and each --lockfile. For a cache
     the lock beside its own profile counts too; one that a container has mounted stays.
+    A successor whose launch was killed in the middle of --replace gets the name that it was to have.
 
     \b
     Examples:
@@ -48,32 +49,34 @@ def command(
       rocmrun clean --images --lockfile /srv/other/rocmrun.lock
       rocmrun clean --caches --dry-run
     """
-    from rocmrun.console.clean import as_json as told_as_json
-    from rocmrun.console.clean import lines
+    from rocmrun.console import clean as shown
     from rocmrun.console.output import emit, emit_json, say
-    from rocmrun.usecases.clean import clean
+    from rocmrun.usecases.clean import clean, finish_handovers
     from rocmrun.usecases.clean_caches import clean_caches
     from rocmrun.usecases.clean_images import clean_images
+    from rocmrun.usecases.clean_traces import clean_traces
     from rocmrun.usecases.engines import connect
     from rocmrun.usecases.locks import LockPlaces
     from rocmrun.usecases.secrets import clean_secrets
 
     engine = connect()
     places = LockPlaces.here()
-    cleaned, unused = None, None
+    cleaned = unused = None
     removed = clean(engine, dry_run=dry_run)
+    renamed = finish_handovers(engine, removed=dict(removed), dry_run=dry_run)
     removed += clean_secrets(engine, dry_run=dry_run)
+    removed += clean_traces(dry_run=dry_run)
     if images:
         cleaned = clean_images(engine, places=places, lockfiles=lockfiles, dry_run=dry_run)
     if caches:
         unused = clean_caches(engine, places=places, lockfiles=lockfiles, dry_run=dry_run)
     if as_json:
-        emit_json(told_as_json(removed, cleaned, unused, dry_run=dry_run))
+        emit_json(shown.as_json(removed, cleaned, unused, renamed=renamed, dry_run=dry_run))
         return 0
     locks = {path for done in (cleaned, unused) if done is not None for path in done.locks}
     if images or caches:
         say(f"kept is what these lock: {', '.join(sorted(locks)) or 'nothing, there is no lock'}")
-    told = list(lines(removed, cleaned, unused))
+    told = list(shown.lines(removed, cleaned, unused, renamed=renamed))
     for line in told:
         emit(line)
     if not told:

@@ -12,22 +12,30 @@ from rocmrun.cli.options import json_option
 def command(*, ended: bool, as_json: bool) -> int:
     """List the workloads that run, whoever launched them: profile, state, health, GPUs and ports.
 
+    A successor whose launch was killed in the middle of --replace is named, running or not.
+
     \b
     Examples:
       rocmrun ps
       rocmrun ps --all --json
     """
-    from rocmrun.console.output import emit_json
-    from rocmrun.console.workloads import print_workloads, workload_to_json
+    from rocmrun.console.output import emit_json, warn
+    from rocmrun.console.workloads import cut_off_warning, print_workloads, workload_to_json
     from rocmrun.usecases.engines import connect
+    from rocmrun.usecases.replace import cut_off
     from rocmrun.usecases.secrets import forget_ended
     from rocmrun.usecases.workloads import list_workloads
 
     engine = connect()
     forget_ended(engine)
-    found = list_workloads(engine, ended=ended)
+    everything = list_workloads(engine, ended=True)
+    unfinished = cut_off(everything)
+    found = [workload for workload in everything if ended or workload.alive]
     if as_json:
-        emit_json({"v": 1, "ok": True, "workloads": [workload_to_json(each) for each in found]})
-    else:
-        print_workloads(found, ended=ended)
+        listed = [workload_to_json(each, cut_off=each in unfinished) for each in found]
+        emit_json({"v": 1, "ok": True, "workloads": listed})
+        return 0
+    print_workloads(found, ended=ended)
+    for each in unfinished:
+        warn(cut_off_warning(each))
     return 0

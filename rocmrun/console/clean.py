@@ -15,10 +15,14 @@ def lines(
     removed: list[tuple[str, str]],
     cleaned: CleanedImages | None,
     caches: "CleanedCaches | None" = None,
+    *,
+    renamed: list[tuple[str, str]] | None = None,
 ) -> Iterator[str]:
     """Yield one line for each container, each image and each cache."""
     for name, why in removed:
         yield printable(f"{name}: {why}")
+    for name, final in renamed or ():
+        yield printable(f"{name}: its --replace was cut off; it runs on as {final}")
     for image in cleaned.images if cleaned else ():
         yield printable(f"{', '.join(image.tags)}: no lock uses it; {_outcome(image)}")
     for cache in caches.caches if caches else ():
@@ -31,6 +35,7 @@ def as_json(
     caches: "CleanedCaches | None" = None,
     *,
     dry_run: bool,
+    renamed: list[tuple[str, str]] | None = None,
 ) -> dict[str, Any]:
     """Return the same as JSON; images and caches only where they were asked for."""
     told: dict[str, Any] = {
@@ -38,6 +43,7 @@ def as_json(
         "ok": True,
         "dry_run": dry_run,
         "removed": [{"name": name, "why": why} for name, why in removed],
+        "renamed": [{"name": name, "to": final} for name, final in renamed or ()],
     }
     if cleaned is not None:
         told["locks"] = list(cleaned.locks)

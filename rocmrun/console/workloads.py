@@ -30,8 +30,17 @@ def print_workloads(workloads: Sequence[Workload], *, ended: bool) -> None:
     print_table(out(), table)
 
 
-def workload_to_json(workload: Workload) -> dict[str, Any]:
-    """Return JSON values."""
+def cut_off_warning(workload: Workload) -> str:
+    """Return what to know of a successor whose launch was killed, and who finishes it."""
+    how = "it runs on" if workload.alive else "it does not run"
+    return (
+        f"{workload.name} was to become {workload.successor_of} when its launch was cut off; {how}: "
+        "rocmrun clean finishes that, and so does the next launch --replace"
+    )
+
+
+def workload_to_json(workload: Workload, *, cut_off: bool = False) -> dict[str, Any]:
+    """Return JSON values; *cut_off* says that the launch of a successor was killed."""
     created = datetime.fromtimestamp(workload.created_at, UTC).isoformat(timespec="seconds")
     values = asdict(workload)
     return {
@@ -39,6 +48,8 @@ def workload_to_json(workload: Workload) -> dict[str, Any]:
         "created_at": created,
         "health": workload.health or None,
         "digest": workload.digest or None,
+        "successor_of": workload.successor_of or None,
+        "cut_off": cut_off,
     }
 
 

@@ -32,6 +32,11 @@ def check_container_name(name: str) -> None:
         )
 
 
+def successor_name(name: str, run: str) -> str:
+    """Return what the successor of the workload called *name* is called until that one is gone."""
+    return f"{name}-{run}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """A container that runs, or ran, a profile's job.
@@ -43,6 +48,7 @@ class Workload:
         exit_code: Of one that has ended; None else.
         health: "starting", "healthy" or "unhealthy"; "" where nothing is checked.
         kept: Whether it was asked to stay when it has ended.
+        successor_of: The name that it takes over; "" where it replaces nobody.
         controller: The process that started it, as `process_runs` takes it.
         uid: The user who did; None where nobody wrote that down.
         created_at: Seconds since the epoch.
@@ -63,6 +69,7 @@ class Workload:
     health: str = ""
     detached: bool = False
     kept: bool = False
+    successor_of: str = ""
     controller: str = ""
     uid: int | None = None
     created_at: int = 0
@@ -73,6 +80,16 @@ class Workload:
     def alive(self) -> bool:
         """Whether it runs, or is about to again."""
         return self.state in ALIVE
+
+    @property
+    def handing_over(self) -> bool:
+        """Whether it still has the name of a successor whose predecessor is there."""
+        return bool(self.successor_of) and self.name == successor_name(self.successor_of, self.run)
+
+    @property
+    def final_name(self) -> str:
+        """What it is called once its handover is finished."""
+        return self.successor_of if self.handing_over else self.name
 
     def __str__(self) -> str:
         return f"{self.name} (profile {self.profile}, {self.status or self.state})"
@@ -98,6 +115,7 @@ def workload_of(summary: Mapping[str, Any]) -> Workload:
         health=health[1] if health else "",
         detached=bool(found.get(labels.DETACHED)),
         kept=bool(found.get(labels.KEEP)),
+        successor_of=found.get(labels.SUCCESSOR_OF, ""),
         controller=found.get(labels.CONTROLLER, ""),
         uid=_uid(found.get(labels.UID, "")),
         created_at=summary.get("Created") or 0,

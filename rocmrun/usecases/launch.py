@@ -27,7 +27,7 @@ from rocmrun.usecases.port_guard import check_ports
 from rocmrun.usecases.prepare import Prepared, load, prepare
 from rocmrun.usecases.proofs import earlier_proof, keep_proof
 from rocmrun.usecases.proving import Proof, prove
-from rocmrun.usecases.replace import Handover, find_replaced
+from rocmrun.usecases.replace import Handover, find_replaced, leftovers_of
 from rocmrun.usecases.run import LaunchRequest, Run
 from rocmrun.usecases.run_report import check_report_path, now, refusal_reported
 from rocmrun.usecases.secrets import check_owner, check_secrets, forget_ended, secret_files
@@ -242,6 +242,7 @@ def _replaced(run: Run) -> Workload | None:
         run.voice.say(f"there is nothing to replace{named}")
     else:
         run.voice.say(f"replacing {found}: it goes on until its successor was proved")
+        run.leftovers = leftovers_of(run.engine, found)
     return found
 
 
@@ -299,7 +300,9 @@ def _run_with(
     make_cache(run)
     name = run.container_name("workload")
     keep = request.detach or request.keep
-    handover = Handover(run.engine, run.replaced, run.final_name, run.voice)
+    handover = Handover(
+        run.engine, run.replaced, run.final_name, run.voice, leftovers=run.leftovers
+    )
     with (
         handover,
         created(

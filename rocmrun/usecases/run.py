@@ -10,7 +10,7 @@ from rocmrun.core import labels
 from rocmrun.core.plan import Plan, Role
 from rocmrun.core.run_record import RecordedError, RunRecord
 from rocmrun.core.voice import Voice
-from rocmrun.core.workloads import Workload
+from rocmrun.core.workloads import Workload, successor_name
 from rocmrun.errors import ReportUnwritable, RocmrunError
 from rocmrun.system import gpu_locks
 from rocmrun.system.caller import process_label, read_caller
@@ -71,6 +71,7 @@ class Run:
     voice: Voice
     record: RunRecord
     replaced: Workload | None = None
+    leftovers: tuple[Workload, ...] = ()
     run_id: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property
@@ -112,6 +113,7 @@ class Run:
             labels.UID: str(read_caller().uid),
             labels.DETACHED: "1" if self.request.detach and workload else "",
             labels.KEEP: "1" if self.request.keep and workload else "",
+            labels.SUCCESSOR_OF: self.final_name if self.replaced and workload else "",
             labels.MINORS: ",".join(str(minor) for minor in self.plan.render_minors),
         }
 
@@ -119,14 +121,14 @@ class Run:
     def final_name(self) -> str:
         """The workload's name in the end: the old one's, where it replaces one."""
         if self.replaced is not None:
-            return self.request.name or self.replaced.name
+            return self.request.name or self.replaced.final_name
         return self.container_name("workload")
 
     def container_name(self, role: Role) -> str:
         """Return a name that people recognise."""
         if role == "workload" and self.replaced is not None:
             # The name is the old one's until that has gone.
-            return f"{self.final_name}-{self.run_id}"
+            return successor_name(self.final_name, self.run_id)
         if role == "workload" and self.request.name:
             return self.request.name
         suffix = "-probe" if role == "probe" else ""

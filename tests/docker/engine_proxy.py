@@ -29,7 +29,8 @@ class Proxy:
     """What to change: bodies of requests, and bodies of answers, by the first line of the request.
 
     Attributes:
-        hold: Requests that are kept until the event is set; `held` is set when one arrives.
+        hold: Requests that are kept until the event is set; `held` is set when one arrives. One whose sender
+            was killed meanwhile goes nowhere.
     """
 
     address: str
@@ -90,6 +91,8 @@ class _Connection(socketserver.BaseRequestHandler):
             if pattern.match(first):
                 proxy.held.set()
                 event.wait()
+                if _is_gone(self.request):
+                    return
         change = _first_match(proxy.requests, first)
         if change:
             body = _changed(body, change)
@@ -113,6 +116,14 @@ class _Connection(socketserver.BaseRequestHandler):
         if head.startswith(b"HTTP/1.1 200"):
             body = _changed(body, change)
         self.request.sendall(_with_length(head + b"\r\n\r\n", len(body), close=True) + body)
+
+
+def _is_gone(client: socket.socket) -> bool:
+    """Whether the sender of a request has closed its end."""
+    try:
+        return not client.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
 
 
 def _first_match(changes: dict[re.Pattern[str], Change], line: str) -> Change | None:

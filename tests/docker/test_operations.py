@@ -2,8 +2,10 @@
 
 import contextlib
 import json
+import re
 import shlex
 import socket
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,18 @@ import docker
 import pytest
 
 from tests.docker.derived_images import derived, profile_of
+from tests.docker.engine_proxy import engine_proxy
 from tests.docker.gpu_hosts import gpu_host, render_minors
 from tests.docker.jobs import Jobs
-from tests.docker.waiting import ended, exists, read_until, started, until, until_running
+from tests.docker.waiting import (
+    PATIENCE_SECONDS,
+    ended,
+    exists,
+    read_until,
+    started,
+    until,
+    until_running,
+)
 from tests.hosts import FakeNode
 from tests.workspace import PROGRAM, Workspace, left_behind
 
@@ -22,6 +33,8 @@ SERVER = (
     "trap 'echo bye; exit 7' TERM; echo one; echo two >&2; echo three; touch /tmp/ready; "
     "while :; do sleep 0.1; done"
 )
+REMOVE = re.compile(r"DELETE (/v[\d.]+)?/containers/[0-9a-f]+\b")
+RENAME = re.compile(r"POST (/v[\d.]+)?/containers/[0-9a-f]+/rename\b")
 HEALTH = 'health = { command = ["test", "-e", "/tmp/ready"], interval = 1, timeout = 5 }'
 
 
@@ -167,6 +180,44 @@ def test_a_successor_takes_the_port_over(
     serve(workspace, profile, "--replace", command=answer.format("second"))
     until(lambda: said_on(port) == b"second\n", "the second one answers")
     workspace.rocmrun("stop", profile, check=True)
+
+
+@pytest.mark.cleans
+def test_a_handover_that_is_killed_is_finished_by_the_next_command(
+    engine: docker.DockerClient, workspace: Workspace, tiny_image: str
+) -> None:
+    """`ps` names what is left, the next `--replace` takes its place, and `clean` gives it its name."""
+    run = workspace.rocmrun
+    profile = workspace.profile(tiny_image, "[container]\nstop_timeout = 5\n")
+    name = f"server-{workspace.token}"
+    serve(workspace, profile, "--name", name)
+
+    def killed_at(step: re.Pattern[str]) -> dict[str, Any]:
+        words = ("--no-probe", "--detach", "--replace", "--", "sh", "-c", SERVER)
+        with (
+            engine_proxy(hold={step: threading.Event()}) as proxy,
+            started(run, "launch", profile, *words, env={"DOCKER_HOST": proxy.address}) as process,
+        ):
+            assert proxy.held.wait(PATIENCE_SECONDS)
+            process.kill()
+            process.wait()
+        (left,) = ps(workspace, profile)
+        assert (left["successor_of"], left["cut_off"]) == (name, True)
+        return left
+
+    first = killed_at(REMOVE)
+    warned = run("ps", check=True).stderr
+    assert f"warning: {first['name']} was to become {name} when its launch was cut off" in warned
+    assert exists(engine, name)
+    second = killed_at(RENAME)
+    assert [each["name"] for each in ps(workspace, profile, "--all")] == [second["name"]]
+
+    cleaned = json.loads(run("clean", "--json", check=True).stdout)
+    assert {"name": second["name"], "to": name} in cleaned["renamed"]
+    (kept,) = ps(workspace, profile, "--all")
+    assert kept["container_id"] == second["container_id"]
+    assert (kept["name"], kept["state"], kept["cut_off"]) == (name, "running", False)
+    run("stop", profile, check=True)
 
 
 def said_on(port: int) -> bytes:

@@ -54,7 +54,19 @@ def test_images_that_nobody_asked_about_are_not_mentioned() -> None:
         "ok": True,
         "dry_run": False,
         "removed": [{"name": "x", "why": "y"}],
+        "renamed": [],
     }
+
+
+def test_a_successor_that_got_its_name_is_said() -> None:
+    """It runs on: only what it is called has changed."""
+    renamed = [("server-ab", "server")]
+
+    assert list(lines([], None, renamed=renamed)) == [
+        "server-ab: its --replace was cut off; it runs on as server"
+    ]
+    told = as_json([], None, dry_run=False, renamed=renamed)
+    assert told["renamed"] == [{"name": "server-ab", "to": "server"}]
 
 
 def test_caches_are_told_with_their_sizes() -> None:
