@@ -1,7 +1,7 @@
 """How much of a log and of a report goes into a support bundle, and what is said of the rest."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rocmrun.core.bundle import MOST_LINES, LogPart
@@ -75,13 +75,18 @@ def _long(line: str, redact: Redact) -> str:
 
 
 def bounded_report(
-    report: ProbeReport | None, redact: Callable[[Any], Any]
+    report: ProbeReport | None,
+    redact: Callable[[Any], Any],
+    shape: Callable[[Iterable[str]], list[str]],
 ) -> tuple[ProbeReport | None, tuple[str, ...]]:
-    """Return a report without what is private, and what of it was left out."""
+    """Return a report without what is private, of a command its *shape*, and what of it was left out."""
     if report is None:
         return None, ()
     cut: list[str] = []
     values = _bounded(report.model_dump(mode="json"), cut, DEEPEST)
+    for check in values["checks"]:
+        if isinstance(words := check["evidence"].get("command"), list):
+            check["evidence"]["command"] = shape(map(str, words))
     for spared in (("fail", "degraded"), ()):
         if len(json.dumps(values)) <= MOST_REPORT_CHARACTERS:
             break

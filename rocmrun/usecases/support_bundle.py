@@ -22,6 +22,7 @@ from rocmrun.core.bundle import (
 from rocmrun.core.bundle_bounds import bounded_log, bounded_report
 from rocmrun.core.bundle_facts import (
     claims_facts,
+    command,
     engine_facts,
     host_facts,
     image_facts,
@@ -201,7 +202,9 @@ def _parts(case: Case, run: Run | None, redactor: Redactor) -> dict[str, Any]:
     """Return what goes into the bundle, each part without what is private."""
     seen, prepared = case.seen, case.prepared
     log, log_cut = bounded_log(case.log, redactor.text)
-    report, report_cut = bounded_report(case.report, redactor.value)
+    report, report_cut = bounded_report(
+        case.report, redactor.value, lambda words: command(words, redactor)
+    )
     return {
         "host": host_facts(seen.host, redactor) if seen else None,
         "engine": engine_facts(seen.engine, redactor) if seen and seen.engine else None,

@@ -151,6 +151,7 @@ def a_log() -> str:
 def a_report() -> ProbeReport:
     evidence: dict[str, Any] = {name: spread(value) for name, value in KNOWN.items()}
     evidence |= {f"by form {name}": line for name, (line, _) in FORMS.items()}
+    evidence["command"] = ["sh", "-c", "cd /srv && runlindgren now"]
     evidence |= {KNOWN["user"]: {"unique_id": UNIQUE_ID, "api_token": "shortsecret"}}
     failed = ProbeCheck(
         group="own", name=KNOWN["profile"], status="fail",
@@ -236,6 +237,7 @@ def test_nothing_that_was_planted_is_in_any_byte(loaded_stage: Stage, tmp_path: 
         for core in base64_cores(private) if len(core) >= 6 and core in text
     }  # fmt: skip
     assert leaks == set()
+    assert "lindgren" not in lower
     assert len(planted()) > 40
     assert str(tmp_path).lower() not in lower
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
