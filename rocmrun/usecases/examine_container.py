@@ -14,7 +14,7 @@ from rocmrun.core.running.checks import container_checks
 from rocmrun.core.running.observation import Observation, Sample
 from rocmrun.core.running.operator_logs import operator_checks
 from rocmrun.core.running.record import ContainerRecord, container_record
-from rocmrun.errors import RocmrunError
+from rocmrun.errors import EngineFailed, RocmrunError
 from rocmrun.system.cgroup_files import Cgroup
 from rocmrun.system.container_processes import read_process, shm_use
 from rocmrun.system.processes import container_of
@@ -118,11 +118,22 @@ def _watched(
     try:
         for at in _moments(watch):
             sample = _sample(record, gpus, tree, cgroup, machine_root, at)
+            if not sample.processes:
+                return replace(seen, record=_ended(engine, record))
             seen = replace(seen, samples=(*seen.samples, sample))
             watch.on_sample(seen)
     except KeyboardInterrupt:
         seen = replace(seen, interrupted=True)
     return seen
+
+
+def _ended(engine: Engine, record: ContainerRecord) -> ContainerRecord:
+    """Return the record of a container that has ended while it was looked at."""
+    try:
+        found = engine.inspect(record.container_id)
+    except EngineFailed:
+        return replace(record, state="removed", pid=0, exit_code=None)
+    return container_record(found, ours=bool(record.profile))
 
 
 def _moments(watch: Watch) -> Iterator[float]:
@@ -149,7 +160,7 @@ def _sample(  # one root for the GPUs, one for the machine
     found = (read_process(pid, machine_root) for pid in cgroup.pids() or (record.pid,))
     return Sample(
         at=at,
-        sensors=tuple(read_sensors(tree, gpu) for gpu in gpus),
+        sensors=read_sensors(tree, gpus),
         cgroup=cgroup.use(),
         processes=tuple(process for process in found if process),
         shm=shm_use(record.pid, machine_root),

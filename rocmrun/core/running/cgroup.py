@@ -11,14 +11,14 @@ from rocmrun.core.pci import number
 # What version 1 prints for "no limit" is near 2^63, rounded to pages.
 _NO_LIMIT = 2**60
 V2_FILES = (
-    "cpu.max", "cpu.stat", "cpuset.cpus.effective", "cpuset.mems.effective", "memory.current",
-    "memory.max", "memory.stat", "memory.events", "pids.current", "pids.max", "pids.events",
+    "cpu.max", "cpu.stat", "cpuset.cpus.effective", "memory.current", "memory.max",
+    "memory.stat", "memory.events", "pids.current", "pids.max", "pids.events",
 )  # fmt: skip
 # Controller → files, since each is mounted by itself.
 V1_FILES: Mapping[str, tuple[str, ...]] = {
     "cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat"),
     "cpuacct": ("cpuacct.usage",),
-    "cpuset": ("cpuset.effective_cpus", "cpuset.effective_mems"),
+    "cpuset": ("cpuset.effective_cpus",),
     "memory": (
         "memory.usage_in_bytes", "memory.limit_in_bytes", "memory.stat", "memory.oom_control",
         "memory.failcnt",
@@ -52,7 +52,6 @@ class CgroupUse:
     throttled_seconds: float | None = None
     cpu_seconds: float | None = None
     cpus: str = ""
-    memory_nodes: str = ""
     memory_bytes: int | None = None
     memory_limit: int | None = None
     cache_bytes: int | None = None
@@ -77,7 +76,6 @@ def use_v2(files: Mapping[str, str]) -> CgroupUse:
         throttled_seconds=None if throttled is None else throttled / 1e6,
         cpu_seconds=None if used is None else used / 1e6,
         cpus=files.get("cpuset.cpus.effective", "").strip(),
-        memory_nodes=files.get("cpuset.mems.effective", "").strip(),
         memory_bytes=_number(files.get("memory.current")),
         memory_limit=_number(files.get("memory.max")),
         cache_bytes=_table(files.get("memory.stat")).get("inactive_file"),
@@ -102,7 +100,6 @@ def use_v1(files: Mapping[str, str]) -> CgroupUse:
         throttled_seconds=None if throttled is None else throttled / 1e9,
         cpu_seconds=None if used is None else used / 1e9,
         cpus=files.get("cpuset.effective_cpus", "").strip(),
-        memory_nodes=files.get("cpuset.effective_mems", "").strip(),
         memory_bytes=_number(files.get("memory.usage_in_bytes")),
         memory_limit=limit if limit is not None and limit < _NO_LIMIT else None,
         cache_bytes=memory.get("total_inactive_file"),

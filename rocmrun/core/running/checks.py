@@ -60,7 +60,10 @@ def _state(record: ContainerRecord) -> Check:
 
 
 def _ended(record: ContainerRecord, again: str, logs: str) -> Check:
-    code = record.exit_code or 0
+    if record.exit_code is None:
+        return Check(id="state", looked_at="the engine's record", result="warn",
+            evidence=f"{record.state}, with its exit code and its log{again}")  # fmt: skip
+    code = record.exit_code
     parts = [f"{record.state or 'ended'}, exit code {code}{again}"]
     if record.oom_killed:
         parts.append("the kernel killed it at its limit of memory")

@@ -47,7 +47,10 @@ def _quota(seen: Observation, use: CgroupUse) -> Check:
     limit = f"it may use {use.cpu_limit:g} CPUs{used}"
     if share is None:
         return Check(id="cpu-quota", looked_at=looked, result="ok", evidence=f"{limit}; no period of the quota was begun")  # fmt: skip
-    evidence = f"stopped in {share:.0f} % of the quota's periods: {limit}"
+    held = seen.grown(lambda each: each.throttled_seconds)
+    # Summed over CPUs, so that it can be more than the time that passed.
+    lost = f", {held:.1f} s in all" if held else ""
+    evidence = f"stopped in {share:.0f} % of the quota's periods{lost}: {limit}"
     if share < THROTTLED_PERCENT:
         return Check(id="cpu-quota", looked_at=looked, result="ok", evidence=evidence)
     return Check(

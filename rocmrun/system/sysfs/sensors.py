@@ -1,5 +1,7 @@
 """A GPU's sensors in sysfs at one moment. Formats are core's."""
 
+from collections.abc import Iterable
+
 from rocmrun.core.host import Gpu
 from rocmrun.core.running.gpu_metrics import Throttling, parse_gpu_metrics
 from rocmrun.core.running.sensors import FILES, HWMON_FILES, GpuSensors, parse_sensors
@@ -9,9 +11,14 @@ from rocmrun.system.sysfs.tree import Tree
 _METRICS = "gpu_metrics"
 
 
-def read_sensors(tree: Tree, gpu: Gpu) -> GpuSensors:
-    """Return what the files of a GPU's device say now; a partition has those of its whole GPU."""
-    place = _place(tree, gpu)
+def read_sensors(tree: Tree, gpus: Iterable[Gpu]) -> tuple[GpuSensors, ...]:
+    """Return what the files of each GPU's device say now; partitions share those of their whole GPU."""
+    places = [_place(tree, gpu) for gpu in gpus]
+    found = {place: _read(tree, place) for place in dict.fromkeys(places)}
+    return tuple(found[place] for place in places)
+
+
+def _read(tree: Tree, place: str | None) -> GpuSensors:
     if place is None:
         return GpuSensors(unread=dict.fromkeys((*FILES, _METRICS), "its device is not in sysfs"))
     files, unread = {}, {}

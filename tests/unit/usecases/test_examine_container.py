@@ -149,6 +149,38 @@ def test_ctrl_c_ends_the_watching_with_what_was_seen(machine: Path) -> None:
     assert examined_as_json(found)["looked"] == {"samples": 3, "seconds": 2.0, "interrupted": True, "problem": None}  # fmt: skip
 
 
+def test_one_that_ends_while_it_is_watched(machine: Path) -> None:
+    """What was seen until then is judged beside how it ended."""
+    engine = an_engine()
+    container = started(engine)
+    runs_on(machine, container)
+    steps = iter(range(100))
+
+    def meanwhile() -> None:
+        if next(steps) == 2:
+            (machine / f"proc/{PID}/stat").unlink()
+            engine.containers_by_id[container].record["State"] = EXITED
+
+    found = examined(engine, machine, clock=Clock(meanwhile=meanwhile), seconds=60.0)
+    assert (len(found.seen.samples), found.checks[0].kind) == (3, "oom-cgroup-137")
+    assert results(found)["gpu-busy"] == "ok"
+
+
+def test_one_that_is_removed_while_it_is_watched(machine: Path) -> None:
+    """Nobody can ask it for its code any more."""
+    engine = an_engine()
+    container = started(engine)
+    runs_on(machine, container)
+
+    def meanwhile() -> None:
+        (machine / f"proc/{PID}/stat").unlink(missing_ok=True)
+        engine.remove(container)
+
+    found = examined(engine, machine, clock=Clock(meanwhile=meanwhile), seconds=60.0)
+    assert found.checks[0].evidence == "removed, with its exit code and its log"
+    assert found.checks[0].result == "warn"
+
+
 def test_work_on_the_cpu(machine: Path) -> None:
     """The GPU was given, and nobody holds it while a CPU is busy."""
     engine = an_engine()

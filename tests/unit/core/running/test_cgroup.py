@@ -8,7 +8,6 @@ V2 = {
     "cpu.max": "10000 100000\n",
     "cpu.stat": "usage_usec 2500000\nuser_usec 1\nnr_periods 100\nnr_throttled 63\nthrottled_usec 5000000\n",
     "cpuset.cpus.effective": "0-3\n",
-    "cpuset.mems.effective": "0\n",
     "memory.current": "1000\n",
     "memory.max": "4000\n",
     "memory.stat": "anon 700\ninactive_file 200\n",
@@ -23,7 +22,6 @@ V1 = {
     "cpu.stat": "nr_periods 100\nnr_throttled 63\nthrottled_time 5000000000\n",
     "cpuacct.usage": "2500000000\n",
     "cpuset.effective_cpus": "0-3\n",
-    "cpuset.effective_mems": "0\n",
     "memory.usage_in_bytes": "1000\n",
     "memory.limit_in_bytes": "4000\n",
     "memory.stat": "cache 9\ntotal_inactive_file 200\n",
@@ -35,7 +33,7 @@ V1 = {
 }
 USE = {
     "cpu_limit": 0.1, "periods": 100, "throttled": 63, "throttled_seconds": 5.0, "cpu_seconds": 2.5,
-    "cpus": "0-3", "memory_nodes": "0", "memory_bytes": 1000, "memory_limit": 4000,
+    "cpus": "0-3", "memory_bytes": 1000, "memory_limit": 4000,
     "cache_bytes": 200, "limit_hits": 5, "oom_kills": 2, "pids": 7, "pids_limit": 50,
     "pids_refused": 3,
 }  # fmt: skip

@@ -19,10 +19,12 @@ def foreign(observation: Observation) -> Observation:
 
 def test_a_quota_that_stops_the_container() -> None:
     """By the periods between the samples, not by those since the start."""
-    found = check(with_use({"cpu_limit": 0.1, "throttled": 63}, {"cpu_limit": 0.1}), "cpu-quota")
+    first = {"cpu_limit": 0.1, "throttled_seconds": 100.0}
+    last = {"cpu_limit": 0.1, "throttled": 63, "throttled_seconds": 106.3}
+    found = check(with_use(last, first), "cpu-quota")
 
     assert (found.result, found.kind) == ("warn", "cpu-quota-throttling")
-    assert found.evidence == "stopped in 63 % of the quota's periods: it may use 0.1 CPUs, 0.20 CPUs used"  # fmt: skip
+    assert found.evidence == "stopped in 63 % of the quota's periods, 6.3 s in all: it may use 0.1 CPUs, 0.20 CPUs used"  # fmt: skip
     assert "cpus under [container] in profile vllm-serve" in found.hint
 
 
