@@ -4,7 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from rocmrun.console.workloads import print_workloads, stopped_to_json, workload_to_json
+from rocmrun.console.workloads import (
+    cut_off_warning,
+    print_workloads,
+    stopped_to_json,
+    workload_to_json,
+)
 from rocmrun.core.workloads import Workload
 from rocmrun.usecases.workloads import Stopped
 
@@ -68,3 +73,19 @@ def test_scripts_get_what_was_stopped() -> None:
     assert stopped_to_json(Stopped(name="server", exit_code=0, removed=True)) == {
         "name": "server", "exit_code": 0, "removed": True,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("state", "how"), [("running", "it runs on"), ("created", "it does not run")]
+)
+def test_a_handover_that_was_cut_off_is_said_with_its_way_out(state: str, how: str) -> None:
+    """Whether there is a server at all is what people want to know first."""
+    successor = replace(SERVER, name="server-ab", run="ab", successor_of="server", state=state)
+
+    said = cut_off_warning(successor)
+
+    assert said.startswith("server-ab was to become server when its launch was cut off")
+    assert f"; {how}: rocmrun clean" in said
+    told = workload_to_json(successor, cut_off=True)
+    assert (told["successor_of"], told["cut_off"]) == ("server", True)
+    assert workload_to_json(SERVER)["successor_of"] is None
