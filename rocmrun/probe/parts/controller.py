@@ -142,21 +142,20 @@ class Controller:
         self._close(child)
 
     def _cpu(self) -> None:
-        """One child for the build and the device, so that torch is imported once."""
-        child = self._child("cpu", {**os.environ, "GLOO_SOCKET_IFNAME": "lo"})
-        passed = (
-            self._do(child, "import", told=True)
-            and self._do(child, "build", gpus=None)
-            and self._do(child, "device", "cpu")
-        )
-        passed = self._model(child, "cpu", passed=passed)
+        """One child for the build and the device, so that torch is imported once; a second one to work with it."""
+        environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
+        child = self._child("cpu", environment)
+        passed = self._do(child, "import", told=True) and self._do(child, "build", gpus=None)
+        other = None
+        if passed and "collectives" in stages_of(self._settings):
+            other = self._child("cpu rank 1", environment)  # imports while the first one computes
+            other.begin(self._job("import", told=False), self._timeout("import"))
+        passed = self._model(child, "cpu", passed=passed and self._do(child, "device", "cpu"))
         if "collectives" not in stages_of(self._settings):
             return
-        if not passed:
+        if not passed or other is None:
             self._skip("collectives", "all_reduce", "the cpu failed on its own")
-            return
-        other = self._child("cpu rank 1", {**os.environ, "GLOO_SOCKET_IFNAME": "lo"})
-        if self._do(other, "import", told=False):
+        elif self._collect(other, "import"):
             self._collectives([child, other], "gloo")
 
     def _torch_and_hip(self) -> None:
