@@ -107,7 +107,7 @@ def test_a_container_at_the_end_of_its_limits(strained: Container, rocmrun: Rocm
         "shm": ("warn", "shm-too-small"),
     }  # fmt: skip
     assert f"docker update --cpus N {strained.name}" in found["cpu-quota"]["hint"]
-    assert "it may use 0.05 CPUs" in found["cpu-quota"]["evidence"]
+    assert "of 0.05 CPUs used" in found["cpu-quota"]["evidence"]
     assert found["pids"]["evidence"] == "28 processes and threads of at most 30"
     assert "NCCL_DEBUG=INFO" in found["operator-logs"]["evidence"]
     assert said["container"]["profile"] is None

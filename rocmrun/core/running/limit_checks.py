@@ -44,13 +44,17 @@ def _quota(seen: Observation, use: CgroupUse) -> Check:
         return Check(id="cpu-quota", looked_at=looked, result="ok" if known else "unknown",
             evidence=f"no quota{used}" if known else "its files cannot be read")  # fmt: skip
     share = seen.throttled_percent
-    limit = f"it may use {use.cpu_limit:g} CPUs{used}"
+    limit = (
+        f"it may use {use.cpu_limit:g} CPUs"
+        if seen.cpus is None
+        else f"{seen.cpus:.2f} of {use.cpu_limit:g} CPUs used"
+    )
     if share is None:
         return Check(id="cpu-quota", looked_at=looked, result="ok", evidence=f"{limit}; no period of the quota was begun")  # fmt: skip
     held = seen.grown(lambda each: each.throttled_seconds)
     # Summed over CPUs, so that it can be more than the time that passed.
     lost = f", {held:.1f} s in all" if held else ""
-    evidence = f"stopped in {share:.0f} % of the quota's periods{lost}: {limit}"
+    evidence = f"stopped in {share:.0f} % of the quota's periods{lost}; {limit}"
     if share < THROTTLED_PERCENT:
         return Check(id="cpu-quota", looked_at=looked, result="ok", evidence=evidence)
     return Check(
@@ -58,7 +62,7 @@ def _quota(seen: Observation, use: CgroupUse) -> Check:
         looked_at=looked,
         result="warn",
         evidence=evidence,
-        hint=f"as many threads as CPUs (OMP_NUM_THREADS), or {raising(seen, 'cpus', '--cpus N')}",
+        hint=f"fewer threads (OMP_NUM_THREADS), or {raising(seen, 'cpus', '--cpus N')}",
         kind="cpu-quota-throttling",
     )
 

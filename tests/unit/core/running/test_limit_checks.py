@@ -24,15 +24,16 @@ def test_a_quota_that_stops_the_container() -> None:
     found = check(with_use(last, first), "cpu-quota")
 
     assert (found.result, found.kind) == ("warn", "cpu-quota-throttling")
-    assert found.evidence == "stopped in 63 % of the quota's periods, 6.3 s in all: it may use 0.1 CPUs, 0.20 CPUs used"  # fmt: skip
+    assert found.evidence == "stopped in 63 % of the quota's periods, 6.3 s in all; 0.20 of 0.1 CPUs used"  # fmt: skip
     assert "cpus under [container] in profile vllm-serve" in found.hint
 
 
 @pytest.mark.parametrize(
     ("last", "result", "evidence"),
     [
-        ({"throttled": 24}, "ok", "stopped in 24 % of the quota's periods: it may use 4 CPUs, 0.20 CPUs used"),
-        ({"periods": 100}, "ok", "it may use 4 CPUs, 0.20 CPUs used; no period of the quota was begun"),
+        ({"throttled": 24}, "ok", "stopped in 24 % of the quota's periods; 0.20 of 4 CPUs used"),
+        ({"periods": 100}, "ok", "0.20 of 4 CPUs used; no period of the quota was begun"),
+        ({"cpu_seconds": None, "periods": 100}, "ok", "it may use 4 CPUs; no period of the quota was begun"),
         ({"cpu_limit": None}, "ok", "no quota, 0.20 CPUs used"),
         ({"cpu_limit": None, "cpu_seconds": None, "periods": None}, "unknown", "its files cannot be read"),
     ],
