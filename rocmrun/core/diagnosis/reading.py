@@ -200,6 +200,9 @@ def _nodes_in(line: Line) -> Iterator[Node]:
     for found in _STATED.finditer(line.lower):
         path, owner, group, mode = found.groups()
         yield Node(path=path, mode=int(mode, 8), owner=owner, group=group, line=line)
+    if _LISTED.search(line.lower):
+        # "235, 0 Nov 30 10:00 /dev/kfd": a major, a minor and a date are no mode, owner and group.
+        return
     for found in _STATED_FIRST.finditer(line.lower):
         mode, owner, group, path = found.groups()
         yield Node(path=path, mode=int(mode, 8), owner=owner, group=group, line=line)
