@@ -62,7 +62,8 @@ def lines_of(text: str) -> tuple[Line, ...]:
     found: list[tuple[int, str]] = []
     counts: list[int] = []
     for number, raw in enumerate(_bounded(text).split("\n"), start=1):
-        for inner in _unwrapped(raw):
+        # A progress bar writes its line anew after each carriage return.
+        for inner in (inner for piece in raw.split("\r") for inner in _unwrapped(piece)):
             clean = _clean(inner)
             if not clean.strip():
                 continue
@@ -84,7 +85,7 @@ def lines_of(text: str) -> tuple[Line, ...]:
 
 def _bounded(text: str) -> str:
     """Return *text*, or a quarter of the bound from its start and the rest from its end; lines keep their numbers."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\r\n", "\n")
     if len(text) <= MOST_CHARACTERS:
         return text
     head = text[: MOST_CHARACTERS // 4]

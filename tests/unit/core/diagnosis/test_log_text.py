@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocmrun.core.diagnosis.log_text import MOST_CHARACTERS, MOST_LINES, lines_of
-from tests.unit.core.diagnosis.catalogue import found_in, names
+from tests.unit.core.diagnosis.catalogue import Case, found_in, held_out, names
 
 CAUSE = "Unable to open /dev/kfd read-write: Operation not permitted"
 
@@ -22,20 +22,61 @@ CAUSE = "Unable to open /dev/kfd read-write: Operation not permitted"
         f"[pod/vllm-0/main] {CAUSE}",
         f"vllm-1  | {CAUSE}",
         f"2026-11-02T10:11:12.123456789Z stderr F {CAUSE}",
+        f"2026-11-02T10:11:12.123456789Z {CAUSE}",
+        f"2026-11-02T10:11:12+01:00 {CAUSE}",
+        f"(RayWorkerWrapper pid=7, ip=10.0.0.1) {CAUSE}",
+        f"\x1b[36m(RayWorker pid=123)\x1b[0m {CAUSE}\x1b[32m [repeated 7x across cluster]\x1b[0m",
+        f"[rank0]: {CAUSE}",
         f"(EngineCore pid=123) ERROR 11-02 10:11:12 [core.py:55] {CAUSE}",
         f"E       OSError: {CAUSE}",
         f"Nov 02 10:11:12 box dockerd[12]: {CAUSE}\r",
+        f"Loading:  10%|#    |\rLoading: 100%|#####|\r{CAUSE}",
+        f"\ufffd\ufffd{''.join(letter + chr(0) for letter in CAUSE)}",
+        "打开 /dev/kfd 失败, 不允许的操作",
         "Unable to open /dev/kfd: Vorgang nicht zulässig",
         "impossible d'ouvrir /dev/kfd : Opération non permise",
         "/dev/kfd: 許可されていない操作です",
     ],
 )  # fmt: skip
 def test_wrappers_and_languages_do_not_hide_it(wrapped: str) -> None:
-    """Colours, Docker's JSON, journald, kubectl, compose, CRI, vLLM, pytest, syslog; German, French, Japanese."""
+    """Colours, Docker's JSON, journald, kubectl, compose, CRI, Ray, vLLM, pytest, syslog, progress bars, UTF-16; four languages."""
     found = found_in(f"starting\n{wrapped}\n")
 
     assert names(found)[:1] == ["cgroup-device-denied"]
     assert found[0].reasons[0].lines[0].number == 2
+
+
+WRAPPERS = (
+    "(EngineCore pid=84) ERROR 11-02 10:11:12 [core.py:1224] {}",
+    "(RayWorkerWrapper pid=7106, ip=192.168.10.10) {}",
+    "2026-11-02T10:11:12.123456789Z {}",
+    "vllm-1  | {}",
+    "E       {}",
+    "Nov 02 10:11:12 box python3[77]: {}",
+    "\x1b[31m{}\x1b[0m\r",
+)
+# One line of an error, which nothing beside it explains.
+SHORT = [case for case in held_out() if case.kind and "\n" not in case.text]
+
+
+@pytest.mark.parametrize("case", SHORT, ids=lambda case: case.name)
+def test_a_wrapper_changes_no_cause(case: Case) -> None:
+    """What is found in a line is found in it behind every prefix."""
+    found = {wrapper: names(found_in(wrapper.format(case.text)))[:1] for wrapper in WRAPPERS}
+
+    assert found == {wrapper: [case.kind] for wrapper in WRAPPERS}
+
+
+def test_there_are_lines_to_wrap() -> None:
+    """Of several families."""
+    assert len({case.kind for case in SHORT}) >= 6
+
+
+def test_lines_end_as_windows_ends_them() -> None:
+    """Numbers are those that an editor shows."""
+    found = found_in(f"starting\r\n\r\n{CAUSE}\r\n")
+
+    assert found[0].reasons[0].lines[0].number == 3
 
 
 def test_a_cause_in_the_middle_of_much_is_found_with_its_line() -> None:
