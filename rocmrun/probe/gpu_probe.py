@@ -22,6 +22,7 @@ import ctypes
 import errno
 import faulthandler
 import fcntl
+import functools
 import importlib
 import importlib.util
 import json
@@ -1091,9 +1092,8 @@ def refusal(error: Exception) -> str:
     return text if refused else ""
 
 
-# --- targets: Which code runs on which GPU: ROCm's targets, their generic forms, families and overrides ---
+# --- targets: Which code runs on which GPU: ROCm's targets, their generic forms and their families ---
 
-OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 # An object built for a generic target runs on each of its members; gfx908 and gfx90a have none.
 # Source: ROCm/rocm-systems 1b1610fc2 (2025-08-09), projects/rocr-runtime, isa.cpp.
 GENERIC_TARGETS = {
@@ -1150,34 +1150,241 @@ def fits(features: str, wanted: str) -> bool:
     return all(own.get(name[:-1], name) == name for name in wanted.split(":") if name)
 
 
+# --- topology: KFD's topology as this container sees it, and the planned GPUs in it ---
+
+KFD_NODES = "/sys/class/kfd/kfd/topology/nodes"
+KFD_PROPERTY = re.compile(r"^(\w+) (\d+)$", re.MULTILINE)
+XGMI_LINK = 11  # CRAT_IOLINK_TYPE_XGMI, in the kernel's amdkfd/kfd_crat.h
+
+
+class TopologyNode:
+    """One node of the topology; *hidden* is one that the device cgroup keeps (EPERM on reading)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.number = int(folder.name)
+        self.hidden = False
+        self.values: dict[str, int] = {}
+        self.links: list[dict[str, int]] = []
+        try:
+            self.values = kfd_properties(folder / "properties")
+        except PermissionError:
+            self.hidden = True
+        except OSError:
+            return
+        for link in sorted(folder.glob("io_links/*/properties")):
+            with contextlib.suppress(OSError):
+                self.links.append(kfd_properties(link))
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether it computes: the kernel prints simd_count 0 for processors."""
+        return self.values.get("simd_count", 0) > 0
+
+    @property
+    def render_minor(self) -> int | None:
+        """The number in the name of its render node; None where it has none."""
+        return self.values.get("drm_render_minor") or None
+
+    @property
+    def address(self) -> str | None:
+        """The PCI address without its function, which in partition mode is no function."""
+        place, domain = self.values.get("location_id"), self.values.get("domain", 0)
+        if not place and not domain:
+            return None
+        place = place or 0
+        return f"{domain:04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}"
+
+    @property
+    def partition(self) -> int:
+        """The partition number: in the top bits of location_id, or in place of the function."""
+        place = self.values.get("location_id", 0)
+        return place >> 28 & 0xF or place & 7
+
+    def is_planned(self, gpu: dict[str, Any]) -> bool:
+        """Whether this is a GPU of the plan; an unknown address is told apart by its unique id."""
+        address = gpu.get("pci_address")
+        if address and self.address:
+            same = address.lower().rpartition(".")[0] == self.address
+            return same and gpu.get("partition") in (None, self.partition)
+        unique = gpu.get("unique_id")
+        return unique is not None and int(unique, 16) == self.values.get("unique_id")
+
+    def described(self) -> dict[str, Any]:
+        """Return what evidence keeps of a GPU."""
+        version = self.values.get("gfx_target_version", 0)
+        return {
+            "node": self.number,
+            "gfx": f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
+            if version
+            else None,
+            "pci_address": self.address,
+            "render_minor": self.render_minor,
+            "hive_id": f"{self.values.get('hive_id', 0):016x}",
+        }
+
+
+def kfd_properties(path: Path) -> dict[str, int]:
+    """Return the "key number" lines of a file of the topology; others are left out."""
+    text = path.read_text(errors="replace")
+    return {key: int(value) for key, value in KFD_PROPERTY.findall(text)}
+
+
+def topology_nodes(root: str = KFD_NODES) -> list[TopologyNode]:
+    """Return the nodes in numeric order, which is HIP's order of the GPUs among them."""
+    with contextlib.suppress(OSError):
+        folders = [path for path in Path(root).iterdir() if path.name.isdigit()]
+        return [TopologyNode(path) for path in sorted(folders, key=lambda path: int(path.name))]
+    return []
+
+
+def check_kfd_topology(check: Check, planned: list[dict[str, Any]], root: str = KFD_NODES) -> None:
+    """Find every planned GPU in the topology, which ROCm reads before it opens anything."""
+    nodes = topology_nodes(root)
+    gpus = [node for node in nodes if node.is_gpu]
+    hidden = [node.number for node in nodes if node.hidden]
+    check.evidence.update(
+        nodes=len(nodes), gpus=[node.described() for node in gpus], hidden_nodes=hidden
+    )
+    missing = [gpu for gpu in planned if not any(node.is_planned(gpu) for node in gpus)]
+    if missing:
+        names = ", ".join(str(gpu.get("pci_address") or gpu.get("index")) for gpu in missing)
+        where = "KFD shows no topology here" if not nodes else f"KFD's topology lacks {names}"
+        msg = f"{where}: {len(missing)} of {len(planned)} planned GPUs cannot be found by ROCm"
+        raise CheckFailed(msg)
+    others = [node for node in gpus if not any(node.is_planned(gpu) for gpu in planned)]
+    if planned and others:
+        names = ", ".join(node.address or f"node {node.number}" for node in others)
+        check.degrade(
+            f"KFD also shows {names}, which the plan does not pass: no device cgroup hides them, "
+            "and ROCm's tools will list or try them"
+        )
+
+
+# --- overrides: HSA_OVERRIDE_GFX_VERSION: under which other name a GPU answers here, and whether that is needed ---
+
+OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
+RENDER_NODES = "/dev/dri"
+VERSION = re.compile(r"\s*([0-9]+)\.([0-9]+)\.([0-9]+)")
+MOST_IN_VERSION = (63, 255, 255)
+
+
 def overrides(environment: Mapping[str, str]) -> dict[str, str | None]:
     """Return each override that is set with the target that it makes of a GPU; None for what is no version.
 
-    HSA_OVERRIDE_GFX_VERSION is for all, HSA_OVERRIDE_GFX_VERSION_N for KFD node N; both are
-    major.minor.step in decimal (ROCm/rocm-systems 1b1610fc2, libhsakmt/src/topology.c).
+    Empty is none, and is not unset: the runtime gives up on it.
     """
     return {
         name: overridden(value)
         for name, value in sorted(environment.items())
-        if value and (name == OVERRIDE or name.startswith(f"{OVERRIDE}_"))
+        if name == OVERRIDE or name.startswith(f"{OVERRIDE}_")
     }
 
 
 def overridden(version: str) -> str | None:
-    """Return "gfx1030" for "10.3.0": the last two are hexadecimal digits in the name."""
-    parts = version.strip().split(".")
-    if [part for part in parts if not (part.isascii() and part.isdigit())] or len(parts) != len(
-        ("major", "minor", "step")
-    ):
+    """Return "gfx1030" for "10.3.0": decimal numbers, of which the last two are hexadecimal in the name."""
+    match = VERSION.fullmatch(version)
+    numbers = tuple(map(int, match.groups())) if match else ()
+    if not numbers or any(map(int.__gt__, numbers, MOST_IN_VERSION)):
         return None
-    major, minor, step = (int(part) for part in parts)
+    major, minor, step = numbers
     return f"gfx{major}{minor:x}{step:x}"
 
 
-def answers_as(gfx: Any, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what a GPU of target *gfx* may call itself here: an override gives it another name."""
-    given = [target for target in overrides(environment).values() if target]
-    return tuple(dict.fromkeys([*([gfx.lower()] if gfx else []), *given]))
+def usable_nodes(root: str = KFD_NODES, render_nodes: str = RENDER_NODES) -> list[TopologyNode]:
+    """Return the nodes of KFD that the runtime counts here: it leaves out GPUs that it cannot open."""
+    return [
+        node
+        for node in topology_nodes(root)
+        if not node.hidden
+        and (not node.is_gpu or open_error(f"{render_nodes}/renderD{node.render_minor}") is None)
+    ]
+
+
+@functools.lru_cache(maxsize=None)
+def override_nodes() -> Sequence[TopologyNode]:
+    """Return this process's nodes where an override counts them, else none."""
+    return usable_nodes() if any(name != OVERRIDE for name in overrides(os.environ)) else []
+
+
+def deciding(
+    gpu: Mapping[str, Any], environment: Mapping[str, str], nodes: Sequence[TopologyNode]
+) -> list[str]:
+    """Return the override that is for a planned GPU; every one where its number is not known."""
+    known = list(overrides(environment))
+    if not any(name != OVERRIDE for name in known):
+        return known
+    for number, node in enumerate(nodes):
+        if node.is_gpu and node.is_planned(dict(gpu)):
+            own = f"{OVERRIDE}_{number}"
+            return [name for name in (own, OVERRIDE) if name in environment][:1]
+    return known
+
+
+def answers_as(
+    gpu: Mapping[str, Any], environment: Mapping[str, str], nodes: Sequence[TopologyNode] = ()
+) -> tuple[str, ...]:
+    """Return what a planned GPU may call itself here: its own target, and what an override makes of it."""
+    names = [str(gpu["gfx"]).lower()] if gpu.get("gfx") else []
+    names += [
+        target
+        for name in deciding(gpu, environment, nodes)
+        if (target := overridden(environment[name]))
+    ]
+    return tuple(dict.fromkeys(names))
+
+
+def check_override(
+    check: Check,
+    built: list[str],
+    planned: list[dict[str, Any]],
+    environment: Mapping[str, str],
+    nodes: Sequence[TopologyNode],
+) -> None:
+    """Say what overrides make of the GPUs: it may work, and nobody vouches for it."""
+    found = overrides(environment)
+    names = {index: deciding(gpu, environment, nodes) for index, gpu in enumerate(planned)}
+    counted = {name for deciders in names.values() for name in deciders} if planned else set(found)
+    changed = [
+        (str(gpu["gfx"]).lower(), found[name])
+        for index, gpu in enumerate(planned)
+        for name in names[index]
+        if gpu.get("gfx") and found[name] not in (None, str(gpu["gfx"]).lower())
+    ]
+    check.evidence.update(
+        overrides={name: f"{environment[name]}: {target}" for name, target in found.items()},
+        kernel=sorted({str(gpu["gfx"]).lower() for gpu in planned if gpu.get("gfx")}),
+        deciding=names,
+    )
+    reasons = [
+        f"{name}={environment[name]} is not major.minor.step: the runtime ignores it or fails"
+        for name in found
+        if name in counted and found[name] is None
+    ]
+    reasons += [
+        f"{name} is for no GPU here: numbers count the nodes of KFD that this container can use, "
+        "processors first"
+        for name in found
+        if name not in counted and name != OVERRIDE
+    ]
+    told = ", ".join(f"{name}={environment[name]}" for name in found if name in counted)
+    targets = sorted({target for name, target in found.items() if name in counted and target})
+    if changed:
+        pairs = ", ".join(f"{gfx} answer as {target}" for gfx, target in sorted(set(changed)))
+        reasons.append(
+            f"{told}: GPUs {pairs}, which AMD does not support{unneeded(changed, built)}"
+        )
+    elif targets and not check.evidence["kernel"]:
+        reasons.append(f"{told}: GPUs answer as {', '.join(targets)}, which AMD does not support")
+    check.evidence["needed"] = bool(changed)
+    if reasons:
+        check.degrade("; ".join(reasons))
+
+
+def unneeded(changed: list[tuple[str, Any]], built: list[str]) -> str:
+    """Return the advice for GPUs that torch has code for as they are."""
+    own = sorted({gfx for gfx, _ in changed})
+    native = [gfx for gfx in own if code_for(gfx, built) in ("exact", "generic", "family")]
+    return f"; this torch has code for {', '.join(native)}: unset it" if native else ""
 
 
 # --- build: What torch was built for, and how many devices it finds ---
@@ -1220,7 +1427,8 @@ def stage_build(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) 
         check_libraries(check, torch, accelerator)
     if accelerator == "rocm" and overrides(os.environ):
         with reporter.check("build", "gfx_override") as check:
-            check_override(check, torch, planned)
+            built = list(torch.cuda.get_arch_list())
+            check_override(check, built, planned, os.environ, override_nodes())
     with reporter.check("build", "arch_list") as check:
         check_architectures(check, torch, planned, accelerator)
     with reporter.check("build", "device_count") as check:
@@ -1241,34 +1449,6 @@ def check_libraries(check: Check, torch: Any, accelerator: str) -> None:
     )
 
 
-def check_override(check: Check, torch: Any, planned: list[dict[str, Any]]) -> None:
-    """Say what HSA_OVERRIDE_GFX_VERSION makes of the GPUs: it may work, and nobody vouches for it."""
-    found = overrides(os.environ)
-    built = list(torch.cuda.get_arch_list())
-    kernel = sorted({gpu["gfx"].lower() for gpu in planned if gpu.get("gfx")})
-    check.evidence.update(
-        overrides={name: f"{os.environ[name]}: {target}" for name, target in found.items()},
-        kernel=kernel,
-    )
-    broken = [name for name, target in found.items() if target is None]
-    if broken:
-        check.degrade(
-            f"{broken[0]}={os.environ[broken[0]]} is not major.minor.step: the runtime ignores it or fails"
-        )
-        return
-    changed = [gfx for gfx in kernel if set(found.values()) != {gfx}]
-    told = ", ".join(f"{name}={os.environ[name]}" for name in found)
-    if kernel and not changed:
-        check.evidence["needed"] = False
-        return
-    native = [gfx for gfx in changed if code_for(gfx, built) in ("exact", "generic", "family")]
-    was = f" {', '.join(changed)}" if changed else ""
-    reason = f"{told}: GPUs{was} answer as {', '.join(sorted(set(map(str, found.values()))))}, which AMD does not support"
-    if native:
-        reason += f"; this torch has code for {', '.join(native)}: unset it"
-    check.degrade(reason)
-
-
 def check_architectures(
     check: Check, torch: Any, planned: list[dict[str, Any]], accelerator: str
 ) -> None:
@@ -1282,11 +1462,13 @@ def check_architectures(
         return
     if accelerator != "rocm":
         return
-    covered = {}
-    for gfx in sorted({gpu["gfx"] for gpu in planned if gpu.get("gfx")}):
-        named = overrides(os.environ).values()
-        names = [name for name in answers_as(gfx, os.environ) if name != gfx or not any(named)]
-        covered[gfx] = {name: code_for(name, built) for name in names}
+    covered: dict[str, dict[str, str]] = {}
+    for gpu in planned:
+        gfx, *named = answers_as(gpu, os.environ, override_nodes()) if gpu.get("gfx") else ("",)
+        if gfx:
+            covered.setdefault(gfx, {}).update(
+                {name: code_for(name, built) for name in named or [gfx]}
+            )
     check.evidence["code_for"] = covered
     bare = [
         gfx for gfx, answers in covered.items() if not set(answers.values()) - {"none", "features"}
@@ -2342,10 +2524,10 @@ def differences(seen: dict[str, Any], planned: dict[str, Any]) -> list[str]:
     ):
         if value is not None and expected is not None and value != expected.lower():
             found.append(f"{what} {value}, not {expected}")
-    gfx, expected = seen["gfx"], planned.get("gfx")
+    gfx, names = seen["gfx"], answers_as(planned, os.environ, override_nodes())
     # Under an override a GPU gives another target's name; that is a check of its own.
-    if gfx is not None and expected is not None and gfx not in answers_as(expected, os.environ):
-        found.append(f"gfx {gfx}, not {expected}")
+    if gfx is not None and planned.get("gfx") and gfx not in names:
+        found.append(f"gfx {gfx}, not {planned['gfx']}")
     return found
 
 
@@ -3157,111 +3339,6 @@ def judge_mounts(check: Check, mounts: list[MountPoint], granted: dict[str, Any]
         raise CheckFailed("; ".join(wrong))
     if strange:
         check.degrade("; ".join(strange))
-
-
-# --- topology: KFD's topology as this container sees it, and the planned GPUs in it ---
-
-KFD_NODES = "/sys/class/kfd/kfd/topology/nodes"
-KFD_PROPERTY = re.compile(r"^(\w+) (\d+)$", re.MULTILINE)
-XGMI_LINK = 11  # CRAT_IOLINK_TYPE_XGMI, in the kernel's amdkfd/kfd_crat.h
-
-
-class TopologyNode:
-    """One node of the topology; *hidden* is one that the device cgroup keeps (EPERM on reading)."""
-
-    def __init__(self, folder: Path) -> None:
-        self.number = int(folder.name)
-        self.hidden = False
-        self.values: dict[str, int] = {}
-        self.links: list[dict[str, int]] = []
-        try:
-            self.values = kfd_properties(folder / "properties")
-        except PermissionError:
-            self.hidden = True
-        except OSError:
-            return
-        for link in sorted(folder.glob("io_links/*/properties")):
-            with contextlib.suppress(OSError):
-                self.links.append(kfd_properties(link))
-
-    @property
-    def is_gpu(self) -> bool:
-        """Whether it computes: the kernel prints simd_count 0 for processors."""
-        return self.values.get("simd_count", 0) > 0
-
-    @property
-    def address(self) -> str | None:
-        """The PCI address without its function, which in partition mode is no function."""
-        place, domain = self.values.get("location_id"), self.values.get("domain", 0)
-        if not place and not domain:
-            return None
-        place = place or 0
-        return f"{domain:04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}"
-
-    @property
-    def partition(self) -> int:
-        """The partition number: in the top bits of location_id, or in place of the function."""
-        place = self.values.get("location_id", 0)
-        return place >> 28 & 0xF or place & 7
-
-    def is_planned(self, gpu: dict[str, Any]) -> bool:
-        """Whether this is a GPU of the plan; an unknown address is told apart by its unique id."""
-        address = gpu.get("pci_address")
-        if address and self.address:
-            same = address.lower().rpartition(".")[0] == self.address
-            return same and gpu.get("partition") in (None, self.partition)
-        unique = gpu.get("unique_id")
-        return unique is not None and int(unique, 16) == self.values.get("unique_id")
-
-    def described(self) -> dict[str, Any]:
-        """Return what evidence keeps of a GPU."""
-        version = self.values.get("gfx_target_version", 0)
-        return {
-            "node": self.number,
-            "gfx": f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
-            if version
-            else None,
-            "pci_address": self.address,
-            "render_minor": self.values.get("drm_render_minor") or None,
-            "hive_id": f"{self.values.get('hive_id', 0):016x}",
-        }
-
-
-def kfd_properties(path: Path) -> dict[str, int]:
-    """Return the "key number" lines of a file of the topology; others are left out."""
-    text = path.read_text(errors="replace")
-    return {key: int(value) for key, value in KFD_PROPERTY.findall(text)}
-
-
-def topology_nodes(root: str = KFD_NODES) -> list[TopologyNode]:
-    """Return the nodes in numeric order, which is HIP's order of the GPUs among them."""
-    with contextlib.suppress(OSError):
-        folders = [path for path in Path(root).iterdir() if path.name.isdigit()]
-        return [TopologyNode(path) for path in sorted(folders, key=lambda path: int(path.name))]
-    return []
-
-
-def check_kfd_topology(check: Check, planned: list[dict[str, Any]], root: str = KFD_NODES) -> None:
-    """Find every planned GPU in the topology, which ROCm reads before it opens anything."""
-    nodes = topology_nodes(root)
-    gpus = [node for node in nodes if node.is_gpu]
-    hidden = [node.number for node in nodes if node.hidden]
-    check.evidence.update(
-        nodes=len(nodes), gpus=[node.described() for node in gpus], hidden_nodes=hidden
-    )
-    missing = [gpu for gpu in planned if not any(node.is_planned(gpu) for node in gpus)]
-    if missing:
-        names = ", ".join(str(gpu.get("pci_address") or gpu.get("index")) for gpu in missing)
-        where = "KFD shows no topology here" if not nodes else f"KFD's topology lacks {names}"
-        msg = f"{where}: {len(missing)} of {len(planned)} planned GPUs cannot be found by ROCm"
-        raise CheckFailed(msg)
-    others = [node for node in gpus if not any(node.is_planned(gpu) for gpu in planned)]
-    if planned and others:
-        names = ", ".join(node.address or f"node {node.number}" for node in others)
-        check.degrade(
-            f"KFD also shows {names}, which the plan does not pass: no device cgroup hides them, "
-            "and ROCm's tools will list or try them"
-        )
 
 
 # --- environment: What this process may do here, compared with what was planned ---

@@ -11,7 +11,8 @@ from typing import Any
 from rocmrun.probe.parts.checks import Check, CheckFailed, Reporter, described
 from rocmrun.probe.parts.machine import is_visibility
 from rocmrun.probe.parts.offers import answer
-from rocmrun.probe.parts.targets import answers_as, code_for, overrides
+from rocmrun.probe.parts.overrides import answers_as, check_override, override_nodes, overrides
+from rocmrun.probe.parts.targets import code_for
 
 
 def stage_import(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) -> None:
@@ -52,7 +53,8 @@ def stage_build(job: dict[str, Any], reporter: Reporter, state: dict[str, Any]) 
         check_libraries(check, torch, accelerator)
     if accelerator == "rocm" and overrides(os.environ):
         with reporter.check("build", "gfx_override") as check:
-            check_override(check, torch, planned)
+            built = list(torch.cuda.get_arch_list())
+            check_override(check, built, planned, os.environ, override_nodes())
     with reporter.check("build", "arch_list") as check:
         check_architectures(check, torch, planned, accelerator)
     with reporter.check("build", "device_count") as check:
@@ -73,34 +75,6 @@ def check_libraries(check: Check, torch: Any, accelerator: str) -> None:
     )
 
 
-def check_override(check: Check, torch: Any, planned: list[dict[str, Any]]) -> None:
-    """Say what HSA_OVERRIDE_GFX_VERSION makes of the GPUs: it may work, and nobody vouches for it."""
-    found = overrides(os.environ)
-    built = list(torch.cuda.get_arch_list())
-    kernel = sorted({gpu["gfx"].lower() for gpu in planned if gpu.get("gfx")})
-    check.evidence.update(
-        overrides={name: f"{os.environ[name]}: {target}" for name, target in found.items()},
-        kernel=kernel,
-    )
-    broken = [name for name, target in found.items() if target is None]
-    if broken:
-        check.degrade(
-            f"{broken[0]}={os.environ[broken[0]]} is not major.minor.step: the runtime ignores it or fails"
-        )
-        return
-    changed = [gfx for gfx in kernel if set(found.values()) != {gfx}]
-    told = ", ".join(f"{name}={os.environ[name]}" for name in found)
-    if kernel and not changed:
-        check.evidence["needed"] = False
-        return
-    native = [gfx for gfx in changed if code_for(gfx, built) in ("exact", "generic", "family")]
-    was = f" {', '.join(changed)}" if changed else ""
-    reason = f"{told}: GPUs{was} answer as {', '.join(sorted(set(map(str, found.values()))))}, which AMD does not support"
-    if native:
-        reason += f"; this torch has code for {', '.join(native)}: unset it"
-    check.degrade(reason)
-
-
 def check_architectures(
     check: Check, torch: Any, planned: list[dict[str, Any]], accelerator: str
 ) -> None:
@@ -114,11 +88,13 @@ def check_architectures(
         return
     if accelerator != "rocm":
         return
-    covered = {}
-    for gfx in sorted({gpu["gfx"] for gpu in planned if gpu.get("gfx")}):
-        named = overrides(os.environ).values()
-        names = [name for name in answers_as(gfx, os.environ) if name != gfx or not any(named)]
-        covered[gfx] = {name: code_for(name, built) for name in names}
+    covered: dict[str, dict[str, str]] = {}
+    for gpu in planned:
+        gfx, *named = answers_as(gpu, os.environ, override_nodes()) if gpu.get("gfx") else ("",)
+        if gfx:
+            covered.setdefault(gfx, {}).update(
+                {name: code_for(name, built) for name in named or [gfx]}
+            )
     check.evidence["code_for"] = covered
     bare = [
         gfx for gfx, answers in covered.items() if not set(answers.values()) - {"none", "features"}

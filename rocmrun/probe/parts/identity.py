@@ -9,7 +9,8 @@ from typing import Any
 from rocmrun.probe.parts.checks import Check, CheckFailed
 from rocmrun.probe.parts.hip_library import Hip, mapped_library
 from rocmrun.probe.parts.machine import processor_name
-from rocmrun.probe.parts.targets import answers_as, code_for
+from rocmrun.probe.parts.overrides import answers_as, override_nodes
+from rocmrun.probe.parts.targets import code_for
 
 UNIQUE_ID_DIGITS = 16
 
@@ -120,8 +121,8 @@ def differences(seen: dict[str, Any], planned: dict[str, Any]) -> list[str]:
     ):
         if value is not None and expected is not None and value != expected.lower():
             found.append(f"{what} {value}, not {expected}")
-    gfx, expected = seen["gfx"], planned.get("gfx")
+    gfx, names = seen["gfx"], answers_as(planned, os.environ, override_nodes())
     # Under an override a GPU gives another target's name; that is a check of its own.
-    if gfx is not None and expected is not None and gfx not in answers_as(expected, os.environ):
-        found.append(f"gfx {gfx}, not {expected}")
+    if gfx is not None and planned.get("gfx") and gfx not in names:
+        found.append(f"gfx {gfx}, not {planned['gfx']}")
     return found

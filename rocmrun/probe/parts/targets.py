@@ -1,10 +1,9 @@
-"""Which code runs on which GPU: ROCm's targets, their generic forms, families and overrides."""
+"""Which code runs on which GPU: ROCm's targets, their generic forms and their families."""
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping
+from typing import Iterable
 
-OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 # An object built for a generic target runs on each of its members; gfx908 and gfx90a have none.
 # Source: ROCm/rocm-systems 1b1610fc2 (2025-08-09), projects/rocr-runtime, isa.cpp.
 GENERIC_TARGETS = {
@@ -59,33 +58,3 @@ def fits(features: str, wanted: str) -> bool:
     """Whether code that wants "sramecc+:xnack-" runs where *features* are set; what either leaves out fits."""
     own = {feature[:-1]: feature for feature in features.split(":") if feature}
     return all(own.get(name[:-1], name) == name for name in wanted.split(":") if name)
-
-
-def overrides(environment: Mapping[str, str]) -> dict[str, str | None]:
-    """Return each override that is set with the target that it makes of a GPU; None for what is no version.
-
-    HSA_OVERRIDE_GFX_VERSION is for all, HSA_OVERRIDE_GFX_VERSION_N for KFD node N; both are
-    major.minor.step in decimal (ROCm/rocm-systems 1b1610fc2, libhsakmt/src/topology.c).
-    """
-    return {
-        name: overridden(value)
-        for name, value in sorted(environment.items())
-        if value and (name == OVERRIDE or name.startswith(f"{OVERRIDE}_"))
-    }
-
-
-def overridden(version: str) -> str | None:
-    """Return "gfx1030" for "10.3.0": the last two are hexadecimal digits in the name."""
-    parts = version.strip().split(".")
-    if [part for part in parts if not (part.isascii() and part.isdigit())] or len(parts) != len(
-        ("major", "minor", "step")
-    ):
-        return None
-    major, minor, step = (int(part) for part in parts)
-    return f"gfx{major}{minor:x}{step:x}"
-
-
-def answers_as(gfx: Any, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what a GPU of target *gfx* may call itself here: an override gives it another name."""
-    given = [target for target in overrides(environment).values() if target]
-    return tuple(dict.fromkeys([*([gfx.lower()] if gfx else []), *given]))

@@ -38,6 +38,11 @@ class TopologyNode:
         return self.values.get("simd_count", 0) > 0
 
     @property
+    def render_minor(self) -> int | None:
+        """The number in the name of its render node; None where it has none."""
+        return self.values.get("drm_render_minor") or None
+
+    @property
     def address(self) -> str | None:
         """The PCI address without its function, which in partition mode is no function."""
         place, domain = self.values.get("location_id"), self.values.get("domain", 0)
@@ -70,7 +75,7 @@ class TopologyNode:
             if version
             else None,
             "pci_address": self.address,
-            "render_minor": self.values.get("drm_render_minor") or None,
+            "render_minor": self.render_minor,
             "hive_id": f"{self.values.get('hive_id', 0):016x}",
         }
 

@@ -1,11 +1,11 @@
-"""What the probe says of a build of torch: code for each GPU, overrides, versions of its libraries."""
+"""What the probe says of a build of torch: code for each GPU, an override for all, versions of its libraries."""
 
 from typing import Any
 
 import pytest
 
 from rocmrun.core.report import ProbeCheck, ProbeReport
-from rocmrun.probe.parts.targets import answers_as, code_for, overridden, overrides
+from rocmrun.probe.parts.targets import code_for
 from tests.unit.probe.runs import TWO_GPUS, found, run_probe
 
 ONE_GPU = TWO_GPUS[:1]
@@ -127,27 +127,3 @@ def test_an_override_does_not_hide_another_gpu() -> None:
 )
 def test_what_covers_a_gpu(gpu: str, listed: list[str], how: str) -> None:
     assert code_for(gpu, listed) == how
-
-
-@pytest.mark.parametrize(
-    ("version", "gfx"),
-    [
-        ("10.3.0", "gfx1030"),
-        ("9.0.10", "gfx90a"),
-        ("9.0.12", "gfx90c"),
-        ("11.5.1", "gfx1151"),
-        ("10.3", None),
-        ("gfx1030", None),
-        ("10.3.x", None),
-        ("10.3.\u00b2", None),
-    ],
-)
-def test_versions_are_decimal_and_names_hexadecimal(version: str, gfx: str | None) -> None:
-    assert overridden(version) == gfx
-
-
-def test_an_override_of_one_node_counts_too() -> None:
-    environment = {"HSA_OVERRIDE_GFX_VERSION_2": "11.0.0", "HSA_OVERRIDE_GFX_VERSION": ""}
-
-    assert overrides(environment) == {"HSA_OVERRIDE_GFX_VERSION_2": "gfx1100"}
-    assert answers_as("gfx1103", environment) == ("gfx1103", "gfx1100")
