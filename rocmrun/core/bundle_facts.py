@@ -87,7 +87,8 @@ def kind_of_host(host: HostFacts | None, redactor: Redactor) -> str:
     if host is None:
         return "not looked at"
     targets = ", ".join(dict.fromkeys(gpu.gfx or "gfx unknown" for gpu in host.gpus))
-    gpus = f"{len(host.gpus)} GPUs ({targets})" if host.gpus else "no AMD GPU"
+    count = len(host.gpus)
+    gpus = f"{count} GPU{'s' if count > 1 else ''} ({targets})" if count else "no AMD GPU"
     words = (host.os_name or "unknown system", host.architecture, f"kernel {host.kernel}", gpus)
     return redactor.text(", ".join(word for word in words if word))
 

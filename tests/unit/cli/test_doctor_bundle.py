@@ -61,7 +61,7 @@ def test_people_read_where_a_bundle_is_from(
 
     assert "read it before you send it" in said
     assert "From a bundle of rocmrun 0.1.0, 20" in text
-    assert "Ubuntu 24.04.3 LTS, x86_64, kernel 6.8.0-60-generic, 1 GPUs (gfx942)" in text
+    assert "Ubuntu 24.04.3 LTS, x86_64, kernel 6.8.0-60-generic, 1 GPU (gfx942)" in text
     assert "Nothing of this host was looked at." in text
     assert "host-udev-perms" in text
 
