@@ -10,6 +10,8 @@ from rocmrun.core.pci import number
 
 # What version 1 prints for "no limit" is near 2^63, rounded to pages.
 _NO_LIMIT = 2**60
+# More than any kernel is built for (CONFIG_NR_CPUS): a broken list costs no memory.
+_MOST_CPUS = 2**16
 V2_FILES = (
     "cpu.max", "cpu.stat", "cpuset.cpus.effective", "memory.current", "memory.max",
     "memory.stat", "memory.events", "pids.current", "pids.max", "pids.events",
@@ -127,8 +129,9 @@ def cpu_numbers(text: str) -> frozenset[int]:
     found: set[int] = set()
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
-        if first.isdecimal() and (last or first).isdecimal():
-            found.update(range(int(first), int(last or first) + 1))
+        start, end = number(first), number(last or first)
+        if start is not None and end is not None:
+            found.update(range(start, min(end, _MOST_CPUS) + 1))
     return frozenset(found)
 
 
@@ -139,7 +142,8 @@ def _quota(quota: str, period: str) -> float | None:
 
 def _table(text: str | None) -> dict[str, int]:
     rows = (line.split() for line in (text or "").splitlines())
-    return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdecimal()}  # noqa: PLR2004  # name, value
+    pairs = ((row[0], number(row[1])) for row in rows if len(row) == 2)  # noqa: PLR2004  # name, value
+    return {name: value for name, value in pairs if value is not None}
 
 
 def _number(text: str | None) -> int | None:

@@ -4,13 +4,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from rocmrun.core.pci import number
+
 _KFD = "/dev/kfd"
 _RENDER = re.compile(r"/dev/dri/renderD(\d{1,6})")
 _KEY = re.compile(r"^(drm-[\w-]+):\s*(\S+)(?:[ \t]+(\w+))?[ \t]*$", re.MULTILINE)
 _ENGINE = "drm-engine-"
 _UNITS = {"": 1, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 # The name stands in parentheses and may hold anything; state, 10 fields, then utime and stime (proc(5)).
-_STAT = re.compile(r"^\d+ \((.*)\) (\S)(?: -?\d+){10} (\d+) (\d+)", re.DOTALL)
+_STAT = re.compile(r"^\d+ \((.*)\) (\S)(?: -?\d+){10} (\d{1,20}) (\d{1,20})", re.DOTALL)
 # How a GPU's memory is called in fdinfo: the older key first (the kernel's drm-usage-stats.rst).
 _VRAM_KEYS = ("drm-memory-vram", "drm-resident-vram", "drm-total-vram")
 
@@ -79,16 +81,16 @@ def parse_fdinfo(text: str) -> DrmClient | None:
     if "drm-driver" not in values:
         return None
     engines = (
-        int(value)
+        number(value) or 0
         for key, (value, unit) in values.items()
-        if key.startswith(_ENGINE) and unit == "ns" and value.isdecimal()
+        if key.startswith(_ENGINE) and unit == "ns"
     )
     vram = next((values[key] for key in _VRAM_KEYS if key in values), ("0", ""))
     return DrmClient(
         device=values.get("drm-pdev", ("", ""))[0],
         client=values.get("drm-client-id", ("", ""))[0],
         engine_seconds=sum(engines) / 1e9,
-        vram_bytes=int(vram[0]) * _UNITS.get(vram[1], 1) if vram[0].isdecimal() else 0,
+        vram_bytes=(number(vram[0]) or 0) * _UNITS.get(vram[1], 1),
     )
 
 

@@ -76,7 +76,14 @@ def test_the_groups_of_a_process() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "numbers"), [("0-3,8", {0, 1, 2, 3, 8}), ("", set()), ("x,2", {2}), ("5", {5})]
+    ("text", "numbers"),
+    [
+        ("0-3,8", {0, 1, 2, 3, 8}),
+        ("", set()),
+        ("x,2", {2}),
+        ("5", {5}),
+        ("0-99999999999999999999", set(range(2**16 + 1))),
+    ],
 )
 def test_the_kernels_lists_of_cpus(text: str, numbers: set[int]) -> None:
     assert cpu_numbers(text) == numbers
