@@ -37,6 +37,7 @@ def stopped(**changes: Any) -> Observation:
         ({"state": "created"}, "blocker", "it was created and never started", ""),
         ({"state": "created", "error": "no such device"}, "blocker", "no such device", ""),
         ({"state": "exited", "exit_code": 0}, "warn", "exited, exit code 0", ""),
+        ({"state": "removed", "exit_code": None}, "warn", "removed, with its exit code and its log", ""),
         ({"state": "exited", "exit_code": 1}, "blocker", "exited, exit code 1", ""),
         ({"state": "exited", "exit_code": 139}, "blocker", "exited, exit code 139; SIGSEGV: it crashed", ""),
         ({"state": "exited", "exit_code": 137}, "blocker", "exited, exit code 137; SIGKILL: from outside, or by the kernel for want of memory", "oom-cgroup-137"),
@@ -49,7 +50,7 @@ def test_how_it_is(changes: dict[str, Any], result: str, evidence: str, kind: st
     found = check(stopped(**changes), "state")
 
     assert (found.result, found.evidence, found.kind) == (result, evidence, kind)
-    assert bool(found.hint) == (result != "ok")
+    assert bool(found.hint) == (result != "ok" and changes["state"] != "removed")
 
 
 def test_one_that_does_not_run_has_nothing_else_to_look_at() -> None:
