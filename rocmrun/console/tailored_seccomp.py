@@ -8,6 +8,13 @@ from rocmrun.core.seccomp_tailored import GroupVerdict, TailoredSeccomp
 from rocmrun.core.text import printable
 from rocmrun.core.verification import Verification
 
+_WHOSE = {"job": "", "probe": " (for the probe)"}
+_PROBE = {
+    "passes": "passes under it",
+    "fails": "fails under the whole filter too, so that a launch needs --no-probe: ",
+    "untested": "untested: ",
+}
+
 
 def print_filter(console: Console, found: TailoredSeccomp) -> None:
     """Print the groups that were kept with their evidence, those that went, and what that is worth."""
@@ -39,6 +46,10 @@ def _summary(found: TailoredSeccomp, seen: Verification) -> list[str]:
         f"{seen.runs}, the whole filter {seen.control_passes} of {seen.control_runs}: {reliability(seen)}",
         f"without {', '.join(found.removed) or 'none of its groups'}",
     ]
+    if found.probe != "job":
+        lines.append(
+            f"the probe that a launch runs first: {_PROBE[found.probe]}{found.probe_reason}"
+        )
     if found.rules:
         lines.append(f"{', '.join(found.rules)} is in it: no capability need unlock that any more")
     if not found.one_minimal:

@@ -1,6 +1,7 @@
 """A seccomp filter made for one job: groups of calls taken from the engine's own, and what is known of each."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from rocmrun.core.oracle import TrialResult
@@ -13,6 +14,7 @@ from rocmrun.core.verification import CertificateRecord, Verification
 LEAST_REPEATS = 10
 # The canary: nothing starts without it.
 CANARY_CALL = "execve"
+ProbeUnder = Literal["job", "passes", "fails", "untested"]
 GroupNeed = Literal["required", "degraded", "removed", "untested"]
 
 
@@ -40,11 +42,13 @@ class GroupVerdict(CertificateRecord):
     Attributes:
         evidence: What happened without it, in the program's own words where it had some.
         warning: What may be lost without a word, now that it is removed.
+        needed_by: "probe" where the job does without, and the probe that a launch runs first does not.
         calls: Those of the group that the base lets run.
     """
 
     group: str
     verdict: GroupNeed
+    needed_by: Literal["job", "probe"] = "job"
     evidence: str = ""
     error: str = ""
     exposes: str = ""
@@ -65,6 +69,8 @@ class TailoredSeccomp(CertificateRecord):
         kept, removed: Names of groups.
         ungrouped: Calls that stay since no group has them and the floor does not name them.
         rules: Grants of the privilege search that are in the filter, so that no capability need unlock them.
+        probe: The probe that a launch runs first: "passes" under it; is the "job" itself; "fails" under the whole
+            filter too, so that a launch needs --no-probe; or "untested".
         one_minimal: Whether each group that was kept was left out by itself and the job failed.
         stopped: Whether the budget ended the search: the filter passes, and can allow too much.
     """
@@ -81,9 +87,24 @@ class TailoredSeccomp(CertificateRecord):
     calls_before: int = 0
     calls_after: int = 0
     rules: tuple[str, ...] = ()
+    probe: ProbeUnder = "untested"
+    probe_reason: str = ""
     one_minimal: bool = False
     stopped: bool = False
     verification: Verification | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupNeeds:
+    """Which groups must be kept, and what is known of that; the fields are those of `TailoredSeccomp`."""
+
+    kept: tuple[str, ...]
+    groups: tuple[GroupVerdict, ...]
+    verification: Verification
+    one_minimal: bool
+    stopped: bool
+    probe: ProbeUnder = "job"
+    probe_reason: str = ""
 
 
 def groups_in(base: SeccompFilter, floor: frozenset[str]) -> tuple[CallGroup, ...]:
@@ -131,11 +152,29 @@ def group_verdicts(
     finding: Finding,
     results: Mapping[Members, Iterable[TrialResult]],
 ) -> tuple[GroupVerdict, ...]:
-    """Return a verdict for each group of the base; those that were kept first."""
+    """Return a verdict for each group of *space*; those that were kept first."""
     removed = [name for name in space.elements if name not in finding.minimal]
     return (
         *(_kept(base, name, finding, results) for name in finding.minimal),
         *(_verdict(base, name, "removed", "") for name in removed),
+    )
+
+
+def with_probe(
+    job: tuple[GroupVerdict, ...], probe: tuple[GroupVerdict, ...]
+) -> tuple[GroupVerdict, ...]:
+    """Return the verdicts of a job, and in the place of removed groups those that the probe keeps."""
+    kept = [verdict for verdict in probe if verdict.verdict != "removed"]
+    names = {verdict.group for verdict in kept}
+    needed = [verdict for verdict in job if verdict.verdict != "removed"]
+    return (
+        *needed,
+        *(verdict.model_copy(update={"needed_by": "probe"}) for verdict in kept),
+        *(
+            verdict
+            for verdict in job
+            if verdict.verdict == "removed" and verdict.group not in names
+        ),
     )
 
 

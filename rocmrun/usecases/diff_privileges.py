@@ -19,7 +19,7 @@ from rocmrun.core.privilege_report import (
 )
 from rocmrun.core.privilege_sides import ROOT
 from rocmrun.core.recording import NOT_ASKED, Recording
-from rocmrun.core.recording_signs import idle_items
+from rocmrun.core.recording_signs import guesses_of
 from rocmrun.core.run_record import EngineSummary, HostSummary
 from rocmrun.core.search import Search
 from rocmrun.core.search_space import Finding, Question, Settings, Space
@@ -67,7 +67,7 @@ def diff_privileges(request: DiffRequest, *, connect: Callable[[], Engine], voic
             minimal,
             engine,
             recipe=request.recipe,
-            prove=request.oracle is None,
+            prove=request.oracle is None or request.seccomp is not None,
             on_pull=voice.on_pull,
         )
         announce(sides.prepared, voice)
@@ -200,7 +200,7 @@ class _Diff:
             self._tailoring.hints = self._recording.calls_seen
         space = self.sides.space
         root = ROOT in {*self.sides.base, *self.sides.permissive}
-        return replace(space, idle=idle_items(space.elements, self._recording, root=root))
+        return replace(space, guesses=guesses_of(space.elements, self._recording, root=root))
 
     def _tailored(self, finding: Finding) -> Tailored | None:
         """Make the filter for the set that was found; a set that nothing is known of gets none."""

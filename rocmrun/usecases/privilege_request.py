@@ -57,6 +57,9 @@ def check_request(request: DiffRequest) -> None:
     if request.seccomp_base and not request.seccomp:
         msg = "--seccomp-base names what a seccomp profile is made from, and none is asked for"
         raise UsageError(msg, hint="--seccomp FILE")
+    if request.seccomp and request.seccomp == request.seccomp_base:
+        msg = "--seccomp would write over what --seccomp-base reads"
+        raise UsageError(msg, hint="name another file")
     refuse_unlocked_in_ci(request.ask)
 
 

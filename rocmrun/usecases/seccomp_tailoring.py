@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from rocmrun.core.plan import Plan
@@ -17,6 +17,7 @@ from rocmrun.core.seccomp_groups import floor
 from rocmrun.core.seccomp_tailored import (
     CANARY_CALL,
     LEAST_REPEATS,
+    GroupNeeds,
     TailoredSeccomp,
     group_verdicts,
     groups_in,
@@ -30,6 +31,7 @@ from rocmrun.usecases.privilege_gate import canary_result
 from rocmrun.usecases.privilege_sides import Sides
 from rocmrun.usecases.privilege_trials import PrivilegeTrials
 from rocmrun.usecases.seccomp_base import Base, BaseReader
+from rocmrun.usecases.seccomp_probe import ProbeSearch
 from rocmrun.usecases.trials import Trial
 
 STAGE = "seccomp"
@@ -139,7 +141,8 @@ class Tailoring:
         finding = self._searched(space, asked)
         if finding.status == "unstable" or not finding.control_passes:
             return self._none("failed", _WHY_NOT[finding.status], base)
-        return self._found(variants, base, space, finding, asked)
+        needs = self._needs(base, space, finding, asked)
+        return self._found(variants, base, space, needs)
 
     @property
     def _repeats(self) -> int:
@@ -170,36 +173,49 @@ class Tailoring:
 
         return Search(space, ask, replace(self.settings, repeats=self._repeats)).run()
 
+    def _needs(
+        self, base: Base, space: Space, finding: Finding, asked: PrivilegeTrials
+    ) -> GroupNeeds:
+        """Return what the job needs, and the probe that a launch runs before it under the same filter."""
+        needs = GroupNeeds(
+            kept=finding.minimal,
+            groups=group_verdicts(base.filter, space, finding, asked.results),
+            verification=Verification.of(finding),
+            one_minimal=finding.status == "found" and set(finding.minimal) == set(finding.proven),
+            stopped=finding.status == "stopped",
+        )
+        if asked.trials.oracle is None:
+            return needs
+        self.voice.say("the probe, which a launch runs first, under the same filter:")
+        search = ProbeSearch(
+            base=base.filter,
+            space=space,
+            asked=asked,
+            settings=replace(self.settings, repeats=self._repeats),
+            check=self.check,
+        )
+        return search.extended(needs)
+
     def _found(
-        self,
-        variants: FilterVariants,
-        base: Base,
-        space: Space,
-        finding: Finding,
-        asked: PrivilegeTrials,
+        self, variants: FilterVariants, base: Base, space: Space, needs: GroupNeeds
     ) -> Tailored:
-        kept = finding.minimal
-        found = tailored(base.filter, kept, variants.floor)
+        found = tailored(base.filter, needs.kept, variants.floor)
         text = pretty(found)
-        profile, plan = variants.made(kept)
+        profile, plan = variants.made(needs.kept)
         rights = self.sides.plan(variants.items)
         record = TailoredSeccomp(
             status="tailored",
             file=str(self.file),
             sha256=hashlib.sha256(text.encode()).hexdigest(),
             base=base.record,
-            groups=group_verdicts(base.filter, space, finding, asked.results),
-            kept=kept,
-            removed=tuple(name for name in space.elements if name not in kept),
+            removed=tuple(name for name in space.elements if name not in needs.kept),
             ungrouped=ungrouped(base.filter, variants.floor),
             calls_before=len(base.filter.calls),
             calls_after=len(found.calls),
             rules=tuple(
                 g.what for g in rights.grants if g.what.removeprefix("seccomp:") in SECCOMP_RULES
             ),
-            one_minimal=finding.status == "found" and set(kept) == set(finding.proven),
-            stopped=finding.status == "stopped",
-            verification=Verification.of(finding),
+            **{item.name: getattr(needs, item.name) for item in fields(needs)},
         )
         return Tailored(record=record, text=text, plan=plan, profile=profile)
 

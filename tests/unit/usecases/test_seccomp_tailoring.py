@@ -16,11 +16,12 @@ from rocmrun.core.search_space import Settings
 from rocmrun.core.seccomp_groups import FLOOR
 from rocmrun.errors import InputError, SeccompBaseUnknown, UsageError
 from rocmrun.usecases.diff_privileges import diff_privileges
+from rocmrun.usecases.privilege_gate import CANARY_MEMORY
 from rocmrun.usecases.privilege_request import DiffRequest, check_request
 from rocmrun.usecases.privilege_statics import stale
 from rocmrun.usecases.privilege_trials import Budget
 from tests.builders import ENGINE, IMAGE, IMAGE_ID
-from tests.fakes import FakeEngine, Script
+from tests.fakes import FakeEngine, Script, probe_answer
 from tests.unit.usecases.stage import CPU_JOB, PULLED, REF, Stage
 
 ALLOW = "SCMP_ACT_ALLOW"
@@ -55,20 +56,31 @@ WIDE = "".join(
 class Filtered(FakeEngine):
     """An engine in which the job ends with 0 where the filter of its container lets all of *needs* run."""
 
-    def __init__(self, *needs: str, ignores_filters: bool = False, **options: Any) -> None:
+    def __init__(
+        self,
+        *needs: str,
+        probe_needs: tuple[str, ...] = (),
+        ignores_filters: bool = False,
+        **options: Any,
+    ) -> None:
         super().__init__(**{"images": {PULLED: IMAGE, IMAGE_ID: IMAGE, REF: IMAGE}, **options})
-        self.needs, self.ignores_filters = set(needs), ignores_filters
+        self.needs, self.probe_needs = set(needs), set(probe_needs)
+        self.ignores_filters = ignores_filters
         self.idle: list[str] = []
 
     def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
         config = request["HostConfig"]
         allowed = self.allowed(config)
         runs = "canary" not in str(request.get("Entrypoint"))
-        works = runs and (allowed is None or self.needs | {"execve"} <= allowed)
-        said = [] if works else [(2, b"mlock: Operation not permitted\n")]
-        self.scripts["trial"] = Script(frames=said, exit_code=0 if works else 1)
+        probes = request["OpenStdin"]
+        needs = (self.probe_needs if probes else self.needs) | {"execve"}
+        starved = probes and config["Memory"] == CANARY_MEMORY
+        works = runs and not starved and (allowed is None or needs <= allowed)
+        said: list[tuple[int, Any]] = [] if works else [(2, b"mlock: Operation not permitted\n")]
+        frames = [(1, probe_answer)] if probes and works else said
+        self.scripts["trial"] = Script(frames=frames, exit_code=0 if works else 1)
         made = super().create(request, name, platform)
-        if request.get("Entrypoint") in (["sleep"], ["python3"]):
+        if request.get("Entrypoint") in (["sleep"], ["python3"]) and not probes:
             self.idle.append(request["Entrypoint"][0])
         return made
 
@@ -149,6 +161,71 @@ def test_the_plan_has_what_was_written_and_says_less_than_the_default(
     assert 'localhostProfile: "profiles/job.json"' in kubernetes_form(found.plan)
 
 
+def test_the_probe_passes_under_the_jobs_filter(stage: Stage, base: Path) -> None:
+    """Three runs tell: a launch runs it first, with equal rights."""
+    found = diff(stage, Filtered("mlock"), seccomp_base=base)
+
+    made = found.certificate.seccomp
+    assert made is not None
+    assert made.probe == "passes"
+    runs = [run for run in found.certificate.runs if run.stage == "seccomp-probe"]
+    assert [run.purpose for run in runs] == ["gate", "gate", "gate"]
+
+
+def test_what_the_probe_needs_is_kept_too(stage: Stage, base: Path) -> None:
+    """Or nothing that was made could be launched; the job is verified anew under the filter that it gets."""
+    found = diff(stage, Filtered("mlock", probe_needs=("io_setup",)), seccomp_base=base)
+
+    made = found.certificate.seccomp
+    assert made is not None
+    assert (made.kept, made.probe) == (("@memlock", "@aio"), "passes")
+    assert [(v.group, v.needed_by) for v in made.groups[:2]] == [
+        ("@memlock", "job"),
+        ("@aio", "probe"),
+    ]
+    assert [v.verdict for v in made.groups] == ["required"] * 2 + ["removed"] * 4
+    assert made.one_minimal
+    assert not made.stopped
+    assert made.verification is not None
+    assert (made.verification.passes, made.verification.runs) == (10, 10)
+    last = [run for run in found.certificate.runs if run.stage == "seccomp"][-10:]
+    assert {run.items for run in last} == {("@aio", "@memlock")}
+    assert {"io_setup", "mlock"} <= set(json.loads(found.seccomp_text)["syscalls"][0]["names"])
+
+
+def test_a_probe_that_fails_anyway_keeps_no_filter_from_the_job(stage: Stage, base: Path) -> None:
+    """An image without torch is launched without a probe."""
+    found = diff(stage, Filtered("mlock", probe_needs=("kexec_load",)), seccomp_base=base)
+
+    made = found.certificate.seccomp
+    assert made is not None
+    assert (made.kept, made.probe) == (("@memlock",), "fails")
+    assert made.probe_reason
+    assert found.seccomp_text
+
+
+def test_a_probe_that_is_the_job_is_not_asked_again(stage: Stage, base: Path) -> None:
+    """Its own search says what it needs."""
+    found = diff(stage, Filtered(probe_needs=("io_setup",)), seccomp_base=base, oracle=None)
+
+    made = found.certificate.seccomp
+    assert made is not None
+    assert (made.kept, made.probe) == (("@aio",), "job")
+
+
+@pytest.mark.parametrize("runs", [21, 23, 34])
+def test_a_budget_that_ends_with_the_probe_says_so(stage: Stage, base: Path, runs: int) -> None:
+    """Before its first pass nothing is known of it; later the filter can be too large, or seen too seldom."""
+    engine = Filtered("mlock", probe_needs=("io_setup",))
+
+    found = diff(stage, engine, seccomp_base=base, budget=Budget(runs=runs))
+
+    made = found.certificate.seccomp
+    assert made is not None
+    assert made.stopped or made.probe == "untested"
+    assert "@memlock" in made.kept
+
+
 def test_a_rule_that_is_needed_becomes_part_of_the_filter(stage: Stage, base: Path) -> None:
     """What SYS_NICE in the bounding set unlocked is allowed by the filter, and the capability goes."""
     stage.profile(CPU_JOB + WIDE)
@@ -203,10 +280,17 @@ def test_a_base_under_which_the_job_fails_is_no_base(stage: Stage, base: Path) -
 
 def test_a_budget_is_for_both_searches(stage: Stage, base: Path) -> None:
     """Spent before the filter's turn there is no filter; spent in it there is the smallest that passed."""
+    stage.profile(CPU_JOB + WIDE)
+    before = diff(stage, Filtered("mbind"), seccomp_base=base, budget=Budget(runs=4))
+    stage.profile(CPU_JOB)
     early = diff(stage, Filtered("mlock"), seccomp_base=base, budget=Budget(runs=2))
     late = diff(stage, Filtered("mlock"), seccomp_base=base, budget=Budget(runs=8))
     rest = diff(stage, Filtered("mlock"), seccomp_base=base, resume=True)
 
+    assert before.certificate.seccomp is not None
+    assert (
+        before.certificate.seccomp.reason == "the budget was spent before it was the filter's turn"
+    )
     none, some, whole = (found.certificate.seccomp for found in (early, late, rest))
     assert none is not None
     assert some is not None
@@ -336,6 +420,25 @@ def test_a_base_that_is_no_seccomp_profile_is_refused(
 
     assert "base.json" in caught.value.message
     assert not [call for call in engine.calls if call.startswith("start")]
+
+
+def test_a_minimal_side_without_a_filter_has_none_to_tailor(stage: Stage) -> None:
+    """And no container waits for one to be read."""
+    opened = CPU_JOB + '[[privileges]]\ngrant = "seccomp:unconfined"\nreason = "r"\n'
+    (stage.path / "profiles/open.toml").write_text(opened)
+    engine = Filtered("mlock")
+
+    found = diff(stage, engine, minimal=stage.ask(profile="open"))
+
+    assert found.certificate.seccomp is not None
+    assert found.certificate.seccomp.status == "nothing"
+    assert engine.idle == []
+
+
+def test_a_base_is_not_written_over(stage: Stage, base: Path) -> None:
+    """It is what the next search starts from."""
+    with pytest.raises(UsageError, match="write over"):
+        check_request(DiffRequest(ask=stage.ask(), seccomp=base, seccomp_base=base))
 
 
 def test_a_base_is_for_a_profile_that_is_asked_for(stage: Stage, base: Path) -> None:
