@@ -84,7 +84,7 @@ class Trials:
         asked = (
             self.oracle.to_json()
             if self.oracle
-            else {"level": self.levels[trial.deep], **asdict(trial.plan.probe)}
+            else {**asdict(trial.plan.probe), "level": self.levels[trial.deep]}
         )
         value = {"request": request, "oracle": asked, "timeout": self.timeout_seconds}
         return hashlib.sha256(canonical_json(value).encode()).hexdigest()

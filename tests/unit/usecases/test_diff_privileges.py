@@ -334,7 +334,11 @@ def test_the_probe_is_the_job_where_there_is_no_command(stage: Stage) -> None:
     found = diff(stage, engine, oracle=None, level="standard")
 
     assert not found.certificate.needs_more
-    assert {False, True} == {run.deep for run in found.certificate.runs}
+    runs = [run for run in found.certificate.runs if run.purpose != "canary"]
+    assert [run.deep for run in runs] == [False, False, True, False, True]
+    assert not any(run.reused for run in runs)
+    proved = [c.input for c in engine.removed if len(c.input) and c.exit_code == 0]
+    assert [b'"level":"standard"' in sent for sent in proved] == [run.deep for run in runs]
     assert found.certificate.oracle == {"probe": "standard"}
     assert engine.kept == []
 
