@@ -5284,15 +5284,24 @@ MAX_WAVE = 16
 
 
 def wave_size(count: int) -> int:
-    """Return how many children may run at once: what half of the memory here holds, at least one."""
+    """Return how many of *count* children may run at once here, at least one."""
+    return fitting_wave(count, free_memory())
+
+
+def fitting_wave(count: int, free: int) -> int:
+    """Return how many children half of *free* bytes hold, at least one and at most as many as make sense."""
+    return max(1, min(count, MAX_WAVE, free // 2 // MEMORY_PER_CHILD))
+
+
+def free_memory() -> int:
+    """Return the bytes that the machine and the container's limit leave, whichever is less."""
     lines = Path("/proc/meminfo").read_text().splitlines()
     available = [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
     limit = memory_limit()
-    used = number(cgroup_value("memory", "memory.current", "memory.usage_in_bytes")) or 0
     if limit is not None:
+        used = number(cgroup_value("memory", "memory.current", "memory.usage_in_bytes")) or 0
         available.append(limit - used)
-    fits = min(available, default=MEMORY_PER_CHILD) // 2 // MEMORY_PER_CHILD
-    return max(1, min(count, MAX_WAVE, fits))
+    return min(available, default=MEMORY_PER_CHILD)
 
 
 def likely_devices(accelerator: str, dev: Path = Path("/dev")) -> int:

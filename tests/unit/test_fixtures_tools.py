@@ -82,6 +82,26 @@ def test_published_amd_smi_is_read_right(name: str, expected: list[tuple[object,
     assert [tuple(gpu[key] for key in keys) for gpu in gpus] == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "links"),
+    [
+        ("metric-power-units.json", [[]]),
+        ("process-two-processes.json", [[]]),
+        ("static-clock-bare-list-mi355x-excerpt.json", [[]]),
+        ("topology-new-a-t-only-2gpu-pcie.json", [["SELF", "PCIE"], ["PCIE", "SELF"]]),
+    ],
+)
+def test_sections_without_our_values_still_give_their_gpus(
+    name: str, links: list[list[str]]
+) -> None:
+    """A number inside a section is no GPU of its own, and what is not told is None."""
+    rows = merged_rows([(FIXTURES / "amd-smi" / name).read_text()])
+    gpus = [amd_smi_gpu(rows[number]) for number in sorted(rows)]
+
+    assert [[link["link_type"] for link in gpu["links"]] for gpu in gpus] == links
+    assert {gpu[key] for gpu in gpus for key in ("unique_id", "serial", "vbios", "name")} == {None}
+
+
 def test_eight_emulated_gpus_are_joined_over_all_commands() -> None:
     texts = [
         (FIXTURES / f"emulated/mini_x8.amd_smi_{command}.json").read_text()

@@ -24,3 +24,11 @@ def test_devices_are_guessed_by_their_nodes(tmp_path: Path, accelerator: str, co
 
 def test_no_nodes_are_no_devices(tmp_path: Path) -> None:
     assert likely_devices("rocm", tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("count", "free", "at_once"),
+    [(64, 16 << 30, 4), (64, 1 << 30, 1), (64, -5, 1), (64, 1 << 40, 16), (2, 1 << 40, 2)],
+)
+def test_a_wave_is_what_fits_into_half_of_the_memory(count: int, free: int, at_once: int) -> None:
+    assert fitting_wave(count, free) == at_once
