@@ -1,6 +1,8 @@
 """What is private is replaced, and what a cause is told by is not."""
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from rocmrun.core.diagnosis.finding import Finding
 from rocmrun.core.known_strings import Personal, base64_cores, percent_encoded
@@ -174,3 +176,30 @@ def test_public_names(name: str) -> None:
 def test_other_names(name: str) -> None:
     """Whatever is not known to be public."""
     assert not is_public(name, WORDS)
+
+
+MARKS = "user-1 host-1 word-1 secret masked path-1 name-1 image-1 registry-1 tag-1 id-1 text query value"
+SURROUNDINGS = st.text(alphabet=" abcXYZ019_-./:=@\"'%\\\n{}[]()", max_size=12)
+NAMES = st.from_regex(r"[a-z]{2}[a-z0-9_-]{3,14}[a-z0-9]", fullmatch=True)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    name=NAMES,
+    kind=st.sampled_from(["users", "hosts", "words", "secrets"]),
+    before=SURROUNDINGS,
+    after=SURROUNDINGS,
+    upper=st.booleans(),
+)
+def test_whatever_is_known_never_comes_through(
+    name: str, kind: str, before: str, after: str, *, upper: bool
+) -> None:
+    """Whoever it is, wherever it stands, however it is written: in texts, in keys, below them."""
+    assume(not is_public(name, WORDS) and name not in MARKS)
+    made = redactor(**{kind: (name,)})
+    line = before + (name.upper() if upper else name) + after
+
+    shown = made.value({"text": line, line: [{"deep": line}], "path": made.path(f"/srv/{name}/x")})
+
+    assert name not in repr(shown).lower()
+    assert made.text(line).count("\n") == line.count("\n")
