@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rocmrun.probe.parts.waves import MAX_WAVE, likely_devices, wave_size
+from rocmrun.probe.parts.waves import MAX_WAVE, fitting_wave, likely_devices, wave_size
 
 
 def test_no_more_processes_than_devices_and_one_at_least() -> None:
