@@ -1,7 +1,9 @@
-"""What a recording says of each privilege: a sentence for people, and a hint for the order of the search."""
+"""What a recording says of each privilege: a sentence for people, and guesses for the search."""
 
 from collections.abc import Iterable
+from typing import Literal
 
+from rocmrun.core.privilege_sides import ROOT, UNCONFINED
 from rocmrun.core.privilege_texts import CAPABILITY_ROWS
 from rocmrun.core.recording import Recording
 
@@ -23,6 +25,7 @@ _UNCONFINED_ALONE = (
 # Without one of these calls a job reaches no network.
 _SOCKETS = ("socket", "socketcall")
 _MOST_NAMED = 4
+_Sign = Literal["for", "against", "none"]
 
 
 def unlocked_calls(name: str) -> tuple[str, ...]:
@@ -45,33 +48,38 @@ def seen_of(item: str, recording: Recording, *, root: bool) -> str:
     return "; ".join(filter(None, said))
 
 
-def idle_items(items: Iterable[str], recording: Recording, *, root: bool) -> frozenset[str]:
-    """Return those *items* for which nothing speaks: a search leaves them out first.
+def guesses_of(
+    items: Iterable[str], recording: Recording, *, root: bool
+) -> tuple[frozenset[str], ...]:
+    """Return sets of *items* that may suffice: those that something speaks for, and those that nothing speaks against."""
+    if not recording.recorded:
+        return ()
+    signs = {item: _sign(item, recording, root=root) for item in items}
+    likely = frozenset(item for item, sign in signs.items() if sign == "for")
+    possible = frozenset(item for item, sign in signs.items() if sign != "against")
+    return (likely, possible)
 
-    What a recording cannot tell is not among them.
-    """
-    return frozenset(
-        item for item in items if recording.recorded and _idle(item, recording, root=root)
-    )
 
-
-def _idle(item: str, recording: Recording, *, root: bool) -> bool:
+def _sign(item: str, recording: Recording, *, root: bool) -> _Sign:
+    """Return what speaks for *item*: something, nothing though it would be seen, or nothing that a recording tells."""
     kind, _, name = item.partition(":")
-    calls = _calls_of(item)
-    if recording.calls_seen & set(calls) or (item == "seccomp:unconfined" and recording.unnamed):
-        return False
+    if recording.calls_seen & set(_calls_of(item)) or (item == UNCONFINED and recording.unnamed):
+        return "for"
+    if item == ROOT:
+        return "for" if any(one.granted for one in recording.capabilities or ()) else "none"
     if kind == "cap" and root:
+        if recording.checked(name) is not None:
+            return "for"
         # Refusals of SYS_ADMIN are dropped as noise, so that nothing seen of it says nothing.
-        told = recording.capabilities is not None and name != "SYS_ADMIN"
-        return told and recording.checked(name) is None
+        return "none" if recording.capabilities is None or name == "SYS_ADMIN" else "against"
     if kind == "network":
-        return not recording.calls_seen & set(_SOCKETS)
-    return kind == "cap" or item in _RULES or item == "seccomp:unconfined"
+        return "none" if recording.calls_seen & set(_SOCKETS) else "against"
+    return "against" if kind == "cap" or item in _RULES or item == UNCONFINED else "none"
 
 
 def _calls_of(item: str) -> tuple[str, ...]:
     """Return the calls that only work with *item*, as far as names tell."""
-    if item == "seccomp:unconfined":
+    if item == UNCONFINED:
         gated = {call for name in CAPABILITY_ROWS for call in unlocked_calls(name)}
         return tuple(sorted(gated | set(_UNCONFINED_ALONE)))
     return unlocked_calls(_RULES.get(item, item.removeprefix("cap:")))

@@ -86,20 +86,23 @@ class Search:
         return any(self._answers(asked)) and self._deep_passes(asked)
 
     def _search(self) -> Members:
-        self._leave_out_idle()
+        self._floor = self._guessed()
         needed: Members = frozenset()
         if self._settings.jobs >= BATCH_FROM:
             needed = self._essential(frozenset(self._order))
             if self._passes(needed):
                 return needed
-        return self._dropped(needed)
+        return self._dropped(needed, frozenset(self._order))
 
-    def _leave_out_idle(self) -> None:
-        """Leave out what nothing speaks for; where that passes, every larger set is taken to pass, as it should."""
+    def _guessed(self) -> Members | None:
+        """Return a set that passes, from the first guess that does: what is larger is taken to pass too, as it should."""
         self._floor = None
-        rest = frozenset(self._order) - self._space.idle
-        if self._space.idle and rest and self._passes(rest):
-            self._floor = rest
+        whole = frozenset(self._order)
+        for guess in (guess & whole for guess in self._space.guesses):
+            if guess not in {frozenset(), whole} and self._passes(guess):
+                alone = self._settings.jobs < BATCH_FROM
+                return self._dropped(frozenset(), guess) if alone else guess
+        return None
 
     def _essential(self, whole: Members) -> Members:
         """Return the elements that no sufficient set can do without, in few rounds."""
@@ -127,17 +130,14 @@ class Search:
     def _harms(self, cure: str) -> set[str]:
         return {harm for harm, other in self._space.pairs if other == cure}
 
-    def _dropped(self, needed: Members) -> Members:
-        """Drop blocks from the unwelcome end; halve a block that cannot go down to the element that must stay."""
+    def _dropped(self, needed: Members, whole: Members) -> Members:
+        """Drop blocks of *whole* from the unwelcome end; halve a block that cannot go down to the element that must stay."""
         kept = set(needed)
-        rest = [element for element in self._order if element not in kept]
-        # Once the idle ones are known to be idle, the others are likely to be needed.
-        size = max(1, len(rest) // 4) if self._floor is None else 1
+        rest = [element for element in self._order if element in whole - kept]
+        size = max(1, len(rest) // 4)
         while rest:
-            take = self._alike(rest, size)
+            take = size if self._floor is None else _alike(rest, self._floor)
             block, rest = rest[-take:], rest[:-take]
-            if self._floor is not None and self._floor <= {*rest, *kept}:
-                continue
             if self._passes(frozenset((*rest, *kept))):
                 size *= 2
                 continue
@@ -151,17 +151,6 @@ class Search:
                     rest, block = [*rest, *low], high
             kept.add(block[0])
         return frozenset(kept)
-
-    def _alike(self, rest: Sequence[str], size: int) -> int:
-        """Return how many elements of the unwelcome end go together: the idle ones all, of the others *size*."""
-        if self._floor is None:
-            return size
-        last = rest[-1] in self._space.idle
-        same = next(
-            (n for n, one in enumerate(reversed(rest)) if (one in self._space.idle) != last),
-            len(rest),
-        )
-        return same if last else min(size, same)
 
     def _without_idle(self, found: Members) -> Members:
         """Drop what *found* passes without: a failure that was chance kept it."""
@@ -269,3 +258,9 @@ class Search:
 
 def _repeated(members: Members, times: int, *, deep: bool = False) -> list[Question]:
     return [Question(members=members, attempt=number, deep=deep) for number in range(times)]
+
+
+def _alike(rest: Sequence[str], floor: Members) -> int:
+    """Return how many elements of the unwelcome end go together: one of *floor*, or all up to the next of it."""
+    outside = next((n for n, one in enumerate(reversed(rest)) if one in floor), len(rest))
+    return max(1, outside)

@@ -58,15 +58,15 @@ class Space:
         asked: What the permissive side has; the other elements are alternatives to it.
         groups: Element → group. Groups without a needed element are passed over at once.
         pairs: (harm, cure): with the first present, the second can be needed where it is not without.
-        idle: A guess: elements that nothing speaks for. They are left out first, all at once; a wrong guess costs
-            a question and changes no answer.
+        guesses: Sets that may suffice, tried in turn before the search: everything else is left out at once. A
+            wrong one costs a question; none changes the answer.
     """
 
     elements: tuple[str, ...]
     asked: Members
     groups: Mapping[str, str] = field(default_factory=dict)
     pairs: frozenset[tuple[str, str]] = frozenset()
-    idle: Members = frozenset()
+    guesses: tuple[Members, ...] = ()
 
     @classmethod
     def of(cls, elements: Sequence[str]) -> "Space":

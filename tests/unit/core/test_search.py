@@ -268,48 +268,60 @@ def test_the_search_stays_within_its_goals() -> None:
     assert row["mean_runs"] < row["linear"]
 
 
-@given(
-    sets=minimal_sets,
-    idle=st.sets(st.sampled_from(NAMES)),
-    jobs=st.sampled_from([1, 2, 3, 4, 8]),
-)
-def test_a_guess_changes_no_answer(sets: list[str], idle: set[str], jobs: int) -> None:
+guesses = st.lists(st.frozensets(st.sampled_from(NAMES)), max_size=3).map(tuple)
+
+
+@given(sets=minimal_sets, guesses=guesses, jobs=st.sampled_from([1, 2, 3, 4, 8]))
+def test_a_guess_changes_no_answer(
+    sets: list[str], guesses: tuple[Members, ...], jobs: int
+) -> None:
     """Right, wrong, empty or everything: the same set is found and proven; only the questions differ."""
     predicate, settings = needs(*sets), Settings(jobs=jobs)
     space = Space.of(NAMES)
 
-    guided = Search(replace(space, idle=frozenset(idle)), Asked(predicate), settings).run()
+    guided = Search(replace(space, guesses=guesses), Asked(predicate), settings).run()
     plain = Search(space, Asked(predicate), settings).run()
 
     assert plain == guided
 
 
 def test_a_right_guess_saves_questions_and_a_wrong_one_costs_one() -> None:
-    """Of 40 elements three are needed: with the other 37 named as idle they are found at once."""
+    """Of 40 elements three are needed."""
     elements = tuple(f"e{index:02}" for index in range(40))
     core = frozenset({"e05", "e17", "e33"})
 
-    def asked_with(idle: Members) -> int:
+    def asked_with(*guesses: Members) -> int:
         asked = Asked(lambda members: core <= members)
-        Search(replace(Space.of(elements), idle=idle), asked, Settings(retries=0, repeats=1)).run()
+        space = replace(Space.of(elements), guesses=guesses)
+        Search(space, asked, Settings(retries=0, repeats=1)).run()
         return len(asked.questions)
 
-    plain = asked_with(frozenset())
+    plain = asked_with()
 
-    # The gate's three, all idle ones at once, and each needed one twice: in the search, and as its proof.
-    assert asked_with(frozenset(elements) - core) == 10
-    assert asked_with(frozenset(elements) - core | {"e17", "e33"}) == plain + 1
-    assert asked_with(frozenset(elements)) == plain
+    # The gate's three, the guess, and each needed one twice: in the search, and as its proof.
+    assert asked_with(core) == 10
+    assert asked_with(core | {"e01", "e20", "e39"}) < plain
+    assert asked_with(frozenset({"e05", "e06"})) == plain + 1
+    assert asked_with(frozenset(), frozenset(elements)) == plain
 
 
-def test_a_guess_that_misses_needs_is_dropped_for_good() -> None:
-    """A job that passes by chance without what it needs: the verification tells, and every pass is seen twice then."""
-    noise = iter([True, True, False, True])  # the gate, then a chance pass without the idle ones
+def test_a_milder_element_outside_a_guess_is_found() -> None:
+    """Both suffice: the welcome one is the answer, though the guess names the other."""
+    space = replace(Space.of(NAMES), guesses=(frozenset("l"),))
+
+    found = Search(space, Asked(needs("b", "l"))).run()
+
+    assert found.minimal == ("b",)
+
+
+def test_a_guess_that_passes_by_chance_is_asked_again() -> None:
+    """The verification tells that a pass was wrong; every pass is seen twice then."""
+    chance = iter([True, True, False, True])  # the gate, then the guess
 
     def lucky(members: Members) -> bool:
-        return next(noise, None) or "c" in members
+        return next(chance, None) or "c" in members
 
-    space = replace(Space.of("abc"), idle=frozenset("bc"))
+    space = replace(Space.of("abc"), guesses=(frozenset("a"),))
     found = Search(space, Asked(lucky), Settings(retries=1, repeats=3)).run()
 
     assert (found.status, found.minimal) == ("found", ("c",))
