@@ -24,12 +24,13 @@ def read_process(pid: int, root: Path = Path("/")) -> Process | None:
     found = parse_stat(stat, os.sysconf("SC_CLK_TCK"))
     if found is None:
         return None
-    name, seconds = found
+    name, seconds, runnable = found
     nodes, clients = _open_nodes(place)
     return Process(
         pid=pid,
         name=printable(name, _NAME_LENGTH),
         cpu_seconds=seconds,
+        runnable=runnable,
         nodes=nodes,
         clients=clients,
     )

@@ -26,7 +26,7 @@ _CODES = {
 }
 _KILLED = 137
 # Bounds of ours: from the first on a container works, from the second on one of its CPUs is full.
-WORKING_CPUS, FULL_CPU = 0.1, 0.9
+WORKING_CPUS, FULL_CPU = 0.5, 0.9
 
 
 def container_checks(seen: Observation) -> tuple[Check, ...]:
@@ -111,11 +111,10 @@ def _held(seen: Observation, looked: str) -> Check:
     unused = ", ".join(f"renderD{minor}" for minor in sorted(given - held))
     kfd = sum(process.holds_kfd for process in processes)
     if not kfd and not held:
-        busy = seen.cpus is not None and seen.cpus >= WORKING_CPUS
         what = "no process holds /dev/kfd or a render node"
-        if busy:
+        if work := _work(seen):
             return Check(id="devices", looked_at=looked, result="warn",
-                evidence=f"{what} while {seen.cpus:.1f} CPUs are busy: the work runs on the CPU",
+                evidence=f"{what} while {work}: the work runs on the CPU",
                 hint=_prove(seen), kind="cpu-fallback")  # fmt: skip
         return Check(id="devices", looked_at=looked, result="unknown", hint=_prove(seen),
             evidence=f"{what}, and it hardly works: it may not have begun")  # fmt: skip
@@ -125,6 +124,19 @@ def _held(seen: Observation, looked: str) -> Check:
         return Check(id="devices", looked_at=looked, result="warn",
             evidence=f"{evidence}; given and not held: {unused}", hint=_prove(seen))  # fmt: skip
     return Check(id="devices", looked_at=looked, result="ok", evidence=evidence)
+
+
+def _work(seen: Observation) -> str:
+    """Return what shows that the container works on CPUs; "" for one that hardly does."""
+    if seen.cpus is not None and seen.cpus >= WORKING_CPUS:
+        return f"{seen.cpus:.1f} CPUs are busy"
+    # On a machine that is full, work gets little of a CPU.
+    wanting = seen.wanting
+    return f"{_named(wanting)} has work for a CPU all the time" if wanting else ""
+
+
+def _named(rate: Rate) -> str:
+    return f"process {rate.process.pid} ({rate.process.name})"
 
 
 def _prove(seen: Observation) -> str:
@@ -167,15 +179,16 @@ def _idle(seen: Observation, looked: str, what: str) -> Check:
         return Check(id="bottleneck", looked_at=looked, result="warn",
             evidence=f"{what} while {_busiest(full[0])}: data that is prepared there, compilation, or work on the CPU",
             hint=f"py-spy dump --pid {full[0].process.pid}")  # fmt: skip
-    if seen.cpus is not None and seen.cpus >= WORKING_CPUS:
-        return Check(id="bottleneck", looked_at=looked, result="warn",
-            evidence=f"{what} while {seen.cpus:.1f} CPUs are busy")  # fmt: skip
+    if work := _work(seen):
+        short = seen.cpus is not None and seen.cpus < WORKING_CPUS
+        more = ", and gets little of one: other work on this machine takes them" if short else ""
+        return Check(id="bottleneck", looked_at=looked, result="warn", evidence=f"{what} while {work}{more}")  # fmt: skip
     return Check(id="bottleneck", looked_at=looked, result="ok",
         evidence=f"{what}, and so do the CPUs: it waits for requests, data, or another process")  # fmt: skip
 
 
 def _busiest(rate: Rate) -> str:
-    who = f"process {rate.process.pid} ({rate.process.name})"
+    who = _named(rate)
     if rate.cpus < 2 * FULL_CPU:
         return f"one CPU is at {100 * rate.cpus:.0f} % for {who}"
     return f"{who} keeps {rate.cpus:.1f} CPUs busy"

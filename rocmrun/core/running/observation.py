@@ -124,6 +124,16 @@ class Observation:
         return tuple(sorted(found, key=lambda rate: -rate.cpus))
 
     @property
+    def wanting(self) -> Rate | None:
+        """The process that had work for a CPU whenever it was looked at; of several the busiest, None without any."""
+        always = [
+            {process.pid for process in sample.processes if process.runnable}
+            for sample in self.samples
+        ]
+        steady = frozenset.intersection(*map(frozenset, always)) if always else frozenset()
+        return next((rate for rate in self.rates if rate.process.pid in steady), None)
+
+    @property
     def throttled_percent(self) -> float | None:
         """In how many of the quota's periods the container was stopped; None without periods."""
         periods = self.grown(lambda use: use.periods)

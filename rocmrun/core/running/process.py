@@ -40,6 +40,7 @@ class Process:
 
     Attributes:
         cpu_seconds: Processor time since its start.
+        runnable: Whether its first thread runs, or has work and waits for a CPU.
         nodes: GPU nodes that it holds open, by their paths inside; None where this user may not look.
         clients: What fdinfo says of them, one a client.
     """
@@ -47,6 +48,7 @@ class Process:
     pid: int
     name: str
     cpu_seconds: float
+    runnable: bool = False
     nodes: frozenset[str] | None = None
     clients: tuple[DrmClient, ...] = field(default=())
 
@@ -62,12 +64,12 @@ class Process:
         return frozenset(int(match[1]) for match in found if match)
 
 
-def parse_stat(text: str, ticks: int) -> tuple[str, float] | None:
-    """Return name and processor seconds from /proc/PID/stat; None for a process that has ended."""
+def parse_stat(text: str, ticks: int) -> tuple[str, float, bool] | None:
+    """Return name, processor seconds and whether it is runnable from /proc/PID/stat; None for one that has ended."""
     match = _STAT.match(text)
     if match is None or match[2] in "ZX":
         return None
-    return match[1], (int(match[3]) + int(match[4])) / ticks
+    return match[1], (int(match[3]) + int(match[4])) / ticks, match[2] == "R"
 
 
 def is_gpu_node(path: str) -> bool:

@@ -120,6 +120,21 @@ def test_work_on_the_cpu_is_told_from_work_that_has_not_begun() -> None:
     assert foreign.hint == ""
 
 
+def test_work_on_a_machine_that_is_full() -> None:
+    """It gets little of a CPU, and had work whenever it was looked at."""
+    early = [process(nodes=NOTHING, runnable=True), process(701, nodes=NOTHING)]
+    late = [process(nodes=NOTHING, runnable=True), process(701, nodes=NOTHING, runnable=True)]
+    full = seen(last=IDLE, processes=(early, late), uses=(use(), use(cpu_seconds=10.5, periods=200)))  # fmt: skip
+
+    assert check(full, "devices").kind == "cpu-fallback"
+    assert "while process 700 (python3) has work for a CPU all the time: the work" in check(full, "devices").evidence  # fmt: skip
+    assert check(full, "bottleneck").evidence == (
+        "the GPU idles (0 % in 2 samples) while process 700 (python3) has work for a CPU all the time, "
+        "and gets little of one: other work on this machine takes them"
+    )
+    assert replace(full, samples=()).wanting is None
+
+
 def test_descriptors_that_may_not_be_seen() -> None:
     """Root sees them; KFD's list tells everybody of memory and queues."""
     hidden = check(held(None), "devices")

@@ -26,7 +26,8 @@ drm-engine-capacity-dec:\t2
 
 def test_a_name_may_hold_anything() -> None:
     """Parentheses and blanks too; ticks become seconds."""
-    assert parse_stat(STAT, 100) == ("python3 (x) y", 2.0)
+    assert parse_stat(STAT, 100) == ("python3 (x) y", 2.0, False)
+    assert parse_stat(STAT.replace(") S ", ") R "), 100) == ("python3 (x) y", 2.0, True)
 
 
 def test_a_process_that_has_ended_is_none() -> None:
