@@ -4,7 +4,6 @@ What stands in its place is the same wherever the same thing stood: "USER-1", "P
 groups, modes, errors, versions and the names of directories that every machine has stay: they decide.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -25,8 +24,8 @@ _IDENTITY = re.compile(r"(?i)unique_?id|serial|hive_?id|uuid|machine_?id|boot_?i
 # Of 64 bits: what is longer, and of digits alone, is decimal.
 _HEX_DIGITS = 16
 _NO_LIMIT = 1 << 62
-# A line that is JSON may hold names in escapes that only its reader sees.
-_LONGEST_JSON = 64 * 1024
+# JSON in a log may hold names in escapes that only its reader sees.
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
 class Redactor:
@@ -75,8 +74,8 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return *text* without what is private; it has as many lines as before."""
-        lines = printable(text.replace("\r\n", "\n").replace("\r", "\n"), _NO_LIMIT).split("\n")
-        plain = "\n".join(self._json_line(line) for line in lines)
+        lines = text.replace("\r\n", "\n").replace("\r", "\n")
+        plain = _ESCAPED.sub(_letter, printable(lines, _NO_LIMIT))
         return self._by_form(self._without_known(plain))
 
     def value(self, value: Any) -> Any:
@@ -117,15 +116,6 @@ class Redactor:
         """Return what stands for a GPU's unique id."""
         return self.alias("gpu", unique_id)
 
-    def _json_line(self, line: str) -> str:
-        if not line.startswith("{") or "\\" not in line or len(line) > _LONGEST_JSON:
-            return line
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            return line
-        return json.dumps(value, ensure_ascii=False).replace("\n", "\\n")
-
     def _without_known(self, text: str) -> str:
         lower = text.lower()
         for form in self._forms:
@@ -164,3 +154,8 @@ def _canonical_id(text: str) -> str:
     """Return one spelling of a GPU's unique id: tools write it in hex, with marks before it, and in decimal."""
     plain = text.lower().removeprefix("gpu-").removeprefix("0x").lstrip("0")
     return f"{int(plain):x}" if plain.isdigit() and len(plain) > _HEX_DIGITS else plain
+
+
+def _letter(match: re.Match[str]) -> str:
+    letter = chr(int(match[1], 16))
+    return letter if letter.isalnum() else match[0]

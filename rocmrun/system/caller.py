@@ -64,7 +64,12 @@ def read_personal(environment: Mapping[str, str] = os.environ) -> Personal:
     for uid in dict.fromkeys((os.getuid(), read_caller(environment).uid)):
         with contextlib.suppress(KeyError):
             entry = pwd.getpwuid(uid)
-            users += [entry.pw_name, *entry.pw_gecos.split(","), Path(entry.pw_dir).name]
+            users += [
+                entry.pw_name,
+                *entry.pw_gecos.split(","),
+                *entry.pw_gecos.replace(",", " ").split(),
+                Path(entry.pw_dir).name,
+            ]
     for gid in os.getgroups():
         with contextlib.suppress(KeyError):
             users.append(grp.getgrgid(gid).gr_name)

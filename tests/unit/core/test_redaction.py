@@ -58,6 +58,8 @@ def test_the_catalogue_is_understood_as_before() -> None:
         ("fe80::1a2b:3c4d/64 ::1", "IP-1/64 ::1"),
         ("link/ether 00:1A:2b:3c:4d:5e", "link/ether MAC-1"),
         ("driver 6.10.5.1", "driver 6.10.5.1"),
+        ("build 999.1.2.3", "build 999.1.2.3"),
+        ("~jdoe/x", "~USER-1/x"),
         ("uid=1000(jdoe) gid=44(video)", "uid=1000(USER-1) gid=44(video)"),
         ("crw-rw---- 1 root jdoe 226, 128 /dev/dri/renderD128", "crw-rw---- 1 root USER-1 226, 128 /dev/dri/renderD128"),
         ("Unique ID: 0x7f3a9c1d2e4b5a60", "Unique ID: ID-1"),
@@ -154,7 +156,27 @@ def test_one_gpu_has_one_mark_however_its_id_is_written() -> None:
 
 def test_escapes_of_json_hide_nothing() -> None:
     """A line of a JSON log is read as its readers read it."""
-    assert "jdoe" not in redactor(users=("jdoe42",)).text(r'{"log": "by \u006adoe42"}')
+    made = redactor(users=("jdoe42", "Jürgen"))
+
+    assert (
+        made.text(r'{"log": "by \u006adoe42, J\u00fcrgen\u000a"}')
+        == r'{"log": "by USER-1, USER-2\u000a"}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("reference", "shown"),
+    [
+        ("rocm/pytorch:latest", "rocm/pytorch:latest"),
+        ("docker.io/acme/chat:rocm6.2@sha256:ab", "docker.io/IMAGE-1/IMAGE-2:rocm6.2@DIGEST-1"),
+        ("docker.io/rocm/pytorch@sha256:ab", "docker.io/rocm/pytorch@sha256:ab"),
+        ("localhost:5000/rocm/vllm:blue-moon-edition", "localhost:5000/rocm/vllm:TAG-1"),
+        ("127.0.0.1:5055/rocm/vllm:1", "127.0.0.1:5055/rocm/vllm:1"),
+    ],
+)  # fmt: skip
+def test_an_image_keeps_what_everybody_knows(reference: str, shown: str) -> None:
+    """The digest too where the repository is public; of another it would tell which it is."""
+    assert redactor().image(reference) == shown
 
 
 def test_as_many_lines_as_before() -> None:

@@ -10,20 +10,23 @@ from typing import Any
 
 import pytest
 
+from rocmrun.console.bundle import tell_written
 from rocmrun.console.doctor import diagnosis_as_json
 from rocmrun.core.bundle import VERSION, bundle_text
 from rocmrun.core.host import Gpu, HostFacts
 from rocmrun.core.known_strings import Personal, base64_cores, percent_encoded
 from rocmrun.core.report import ProbeCheck, ProbeReport
-from rocmrun.core.run_record import HostSummary, RecordedError, RunRecord
+from rocmrun.core.run_record import HostSummary, RecordedError, RefusedRun, RunRecord
 from rocmrun.errors import BundleInvalid, BundleUnwritable, EngineUnreachable
 from rocmrun.usecases.doctor import Case, judged, look
 from rocmrun.usecases.engine_protocol import Engine
+from rocmrun.usecases.proofs import keep_proof
 from rocmrun.usecases.support_bundle import (
     case_of,
     check_bundle_path,
     judge_bundle,
     make_bundle,
+    read_run,
     write_bundle,
 )
 from tests.builders import ENGINE, IMAGE, host
@@ -299,17 +302,17 @@ HOSTS: Mapping[str, Mapping[str, Any]] = {
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_the_same_checks_come_out_of_a_bundle(name: str, stage: Stage) -> None:
-    """With an engine and without, with a profile and without; word for word, but for what is masked."""
+    """With a profile and an engine, and without both; word for word, but for what is masked."""
     facts = dict(HOSTS[name])
     gpus = facts.pop("gpus")
     (stage.path / "tree").mkdir()
     stage.host(*gpus, **facts)
     stage.profile('accelerator = "rocm"\n[image]\nref = "example.com/rocm/torch:1"\n')
-    for ask in (None, stage.ask(pull=False)):
-        for connect in (stage.connect(an_engine(facts=ENGINE_HERE)), no_engine):
-            case = look(ask, host_root=stage.root, log=None, report=None, connect=connect)
-            here, there = through_a_bundle(case)
-            assert here == there
+    connect = stage.connect(an_engine(facts=ENGINE_HERE))
+    for ask, connected in ((None, no_engine), (stage.ask(pull=False), connect)):
+        case = look(ask, host_root=stage.root, log=None, report=None, connect=connected)
+        here, there = through_a_bundle(case)
+        assert here == there
 
 
 def test_the_same_diagnosis_comes_out_of_a_bundle(loaded_stage: Stage) -> None:
@@ -386,15 +389,23 @@ def test_equal_cases_make_equal_bundles(loaded_stage: Stage) -> None:
     assert len(texts) == 1
 
 
-def test_a_long_log_is_cut_in_the_middle_and_keeps_its_numbers() -> None:
-    """What began it and what ended it stay, and what was left out is said."""
+def test_a_long_log_is_cut_in_the_middle_and_keeps_its_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What began it and what ended it stay; what was left out is said, and what is not found for it."""
     lines = [f"step {number} loss {'x' * (number % 90)}" for number in range(40_000)]
     lines[7] = "Unable to open /dev/kfd read-write: Permission denied"
     lines[-3] = "HIP error: invalid device function"
     lines[9] = "y" * 100_000
-    bundle = make_bundle(Case(log="\n".join(lines)), Personal(), at="", render=diagnosis_as_json)
+    lines[12_000] = "OSError: [Errno 28] No space left on device: '/dev/shm/torch_1'"
+    case = Case(log="\n".join(lines))
+    written = write_bundle(
+        case, None, tmp_path / "b.json", render=diagnosis_as_json, personal=Personal
+    )
+    tell_written(written)
 
-    text = bundle_text(bundle)
+    bundle, text = written.bundle, bundle_text(written.bundle)
+    told = capsys.readouterr().err
     shown = (bundle.log_text or "").split("\n")
 
     assert len(text) < 4 * 1024 * 1024
@@ -403,6 +414,9 @@ def test_a_long_log_is_cut_in_the_middle_and_keeps_its_numbers() -> None:
     assert any("lines of the log" in each for each in bundle.cut)
     assert any("long lines" in each for each in bundle.cut)
     assert "arch-not-in-image" in bundle.kinds
+    assert "without masking and cutting the causes are " in written.differs
+    assert "left out: " in told
+    assert written.differs in told
 
 
 def test_a_report_of_any_size_fits() -> None:
@@ -416,6 +430,47 @@ def test_a_report_of_any_size_fits() -> None:
 
     assert len(bundle_text(bundle)) < 4 * 1024 * 1024
     assert len(bundle.cut) == 3
+
+
+def test_a_proof_that_counts_is_in_it(stage: Stage) -> None:
+    """For people: no check reads it."""
+    ask = stage.ask(pull=False)
+    connect = stage.connect(an_engine())
+    case = look(ask, host_root=stage.root, log=None, report=None, connect=connect)
+    assert case.prepared is not None
+    slow = ProbeCheck(
+        group="device", name="copy", status="degraded", reason="slow at /home/tsuzuki"
+    )
+    report = ProbeReport(status="degraded", level="quick", checks=(slow,))
+    prepared = case.prepared
+    keep_proof(prepared.plan, prepared.host, prepared.engine, prepared.plan.probe.level, report)
+
+    proof = make_bundle(case, Personal(), at="", render=diagnosis_as_json).proof
+
+    assert proof is not None
+    assert (proof["status"], proof["not_passed"]) == (
+        "degraded",
+        ["device: copy: slow at /home/USER-1"],
+    )
+
+
+def test_the_record_of_a_run_is_found_in_a_reports_file(tmp_path: Path) -> None:
+    """Also of one that was refused; a report by itself has none."""
+    run, refused, alone = tmp_path / "run.json", tmp_path / "refused.json", tmp_path / "report.json"
+    run.write_text(a_run().model_dump_json())
+    refused.write_text(
+        RefusedRun(
+            profile="p",
+            error=RecordedError(slug="usage", code=2, message="m"),
+            started_at="",
+            ended_at="",
+        ).model_dump_json()
+    )
+    alone.write_text(ProbeReport(status="pass").model_dump_json())
+
+    assert isinstance(read_run(run), RunRecord)
+    assert isinstance(read_run(refused), RefusedRun)
+    assert [read_run(path) for path in (alone, tmp_path / "none", tmp_path)] == [None, None, None]
 
 
 class TestPlace:
