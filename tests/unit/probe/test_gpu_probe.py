@@ -15,6 +15,8 @@ import pytest
 
 from rocmrun.core.probe_protocol import BOOTSTRAP, bootstrap_command
 from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.probe.parts.machine import is_visibility
+from rocmrun.probe.parts.processes import device_environment
 from tests.unit.probe.runs import (
     SCRIPT,
     TIMEOUTS,
@@ -239,6 +241,20 @@ def test_an_import_that_never_ends_is_a_result() -> None:
     assert check.reason == "not finished after 2 s (in torch)"
 
 
+def test_an_import_that_never_ends_for_one_device_is_that_devices_result() -> None:
+    """The process that looks at the build sees both, and imports."""
+    report = run_probe(
+        {"devices": 2, "fault": "import_hang", "device": 1},
+        expect={"gpus": TWO_GPUS},
+        timeouts={**TIMEOUTS, "import": 4},
+    )
+
+    failed = [c for c in report.failures if c.group != "environment"]
+    assert [(c.group, c.name, c.device) for c in failed] == [("build", "torch", 1)]
+    assert failed[0].reason == "not finished after 4 s (in torch)"
+    assert found(report, "repeat_bf16", 0).status == "pass"
+
+
 def test_an_import_that_prints_cannot_touch_the_report() -> None:
     """Not even with a whole event on file descriptor 1: `finished` asserts that there was no noise."""
     report = run_probe({"fault": "import_garbage", "build": "cuda"}, accelerator="cuda")
@@ -293,6 +309,28 @@ def test_a_list_that_somebody_set_is_indexed_not_replaced() -> None:
 
     seen = [found(report, "identity", index).evidence["pci_address"] for index in (0, 1)]
     assert seen == ["0000:65:00", "0000:63:00"]
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "given", "seen"),
+    [
+        ("rocm", {}, {"HIP_VISIBLE_DEVICES": "1"}),
+        # Below HIP, and a scheduler's: the index counts within it.
+        ("rocm", {"ROCR_VISIBLE_DEVICES": "4,6"}, {"ROCR_VISIBLE_DEVICES": "4,6", "HIP_VISIBLE_DEVICES": "1"}),
+        ("rocm", {"CUDA_VISIBLE_DEVICES": "5,3", "GPU_DEVICE_ORDINAL": "0"}, {"HIP_VISIBLE_DEVICES": "3"}),
+        ("cuda", {"ROCR_VISIBLE_DEVICES": "4,6"}, {"CUDA_VISIBLE_DEVICES": "1"}),
+    ],
+)  # fmt: skip
+def test_exactly_one_variable_names_the_device(
+    monkeypatch: pytest.MonkeyPatch, accelerator: str, given: dict[str, str], seen: dict[str, str]
+) -> None:
+    for name in [name for name in os.environ if is_visibility(name)]:
+        monkeypatch.delenv(name)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    environment = device_environment(accelerator, 1, 1)
+
+    assert {name: value for name, value in environment.items() if is_visibility(name)} == seen
 
 
 def test_a_rank_that_dies_is_blamed_and_the_others_are_freed() -> None:
