@@ -42,6 +42,7 @@ def command(
     are known here: ./rocmrun.lock, the user's, the system's, the shipped one, and each --lockfile. For a cache
     the lock beside its own profile counts too; one that a container has mounted stays.
     A successor whose launch was killed in the middle of --replace gets the name that it was to have.
+    For root, what a killed diff-privileges --record-evidence left in the kernel's trace goes too.
 
     \b
     Examples:
