@@ -12,7 +12,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_+-]+")
 _PLAIN = re.compile(
     r"(?ix)"
     r"[.~_-]{0,2}"
-    r"(?: \d{1,7} | v?\d+(?:\.\d+){1,3} | python[23]?(?:\.\d+)? | cpython-\d+ | rocm-?[\d.]+ | gfx[0-9a-f]{3,4}"
+    r"(?: \d{1,7} | 0x[0-9a-f]{1,8} | v?\d+(?:\.\d+){1,3} | python[23]?(?:\.\d+)? | cpython-\d+ | rocm-?[\d.]+ | gfx[0-9a-f]{3,4}"
     r"  | renderD\d+ | card\d+ | nvidia\d+ | uverbs\d+ | loop\d+ | sd[a-z]\d* | nvme\d+n\d+(?:p\d+)?"
     r"  | [0-9a-f]{4}:[0-9a-f]{2}(?::[0-9a-f]{2}\.\d)? | node\d+ | cpu\d+ | py3\d* | cp3\d+"
     r"  | lib[a-z0-9_+]+\.so[\d.]* | x86_64(?:-linux-gnu)? | amd64 | vram_\d+ | user-\d+\.slice | user@\d+\.service )"
