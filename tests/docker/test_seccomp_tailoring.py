@@ -138,6 +138,7 @@ def test_a_job_keeps_the_one_group_that_it_uses(python_image: str, workspace: Wo
     assert made["one_minimal"]
     assert (made["verification"]["passes"], made["verification"]["runs"]) == (10, 10)
     assert made["groups"][0]["error"] == "EPERM"
+    assert (made["probe"], "torch" in made["probe_reason"]) == ("fails", True)
     assert made["base"]["source"] == "the engine's own"
     assert made["base"]["engine"] == f"{found['engine']['kind']} {found['engine']['version']}"
     assert made["calls_after"] < 0.6 * made["calls_before"] == 0.6 * made["base"]["calls"]
@@ -146,6 +147,32 @@ def test_a_job_keeps_the_one_group_that_it_uses(python_image: str, workspace: Wo
     assert found["exposure"]["minimal"]["total"] < found["exposure"]["permissive"]["total"]
     assert launched.returncode == 0, launched.stderr
     assert "Operation not permitted" in refused.stderr
+
+
+@pytest.mark.slow
+def test_a_job_with_torch_is_launched_with_its_probe(
+    engine: docker.DockerClient, demo_image: str, workspace: Workspace
+) -> None:
+    """The job needs one group and the probe another: what is emitted starts as a launch starts it, the probe first."""
+    with tried(engine, demo_image) as (handed, _, _, _):
+        few = tailored(parsed(handed), ["@network-io", "@inotify", "@aio"], floor(no_new_privileges=True))  # fmt: skip
+    base = workspace.path / "few.json"
+    base.write_text(json.dumps(few.to_json()))
+    profile, emitted = workspace.profile(demo_image, name="with-torch"), f"small-{workspace.token}"
+
+    done = workspace.rocmrun(
+        "diff-privileges", profile, *FAST, "--json", "--seccomp-base", str(base),
+        "--seccomp", str(workspace.profiles / "small.json"), "--emit", str(workspace.profiles / f"{emitted}.toml"),
+        "--", *job.python(INOTIFY), timeout=280,
+    )  # fmt: skip
+    launched = workspace.rocmrun("launch", emitted)
+
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)["seccomp"]
+    assert (made["kept"], made["probe"]) == (["@inotify", "@network-io"], "passes")
+    assert [verdict["needed_by"] for verdict in made["groups"][:2]] == ["job", "probe"]
+    assert (made["verification"]["passes"], made["verification"]["runs"]) == (10, 10)
+    assert launched.returncode == 0, launched.stderr
 
 
 def test_root_keeps_the_one_group_that_it_uses(
