@@ -111,6 +111,9 @@ def recording_of(
     )
     numbers = facts.calls | {kind.number for kind in facts.refused if not kind.foreign}
     foreign = facts.foreign | {kind.number for kind in facts.refused if kind.foreign}
+    foreign_names = [_foreign(number) for number in sorted(foreign)[:MOST_LISTED]]
+    if trace.ran_foreign and not foreign_names:
+        foreign_names = ["32-bit program"]
     checks, dropped = _sifted(facts.checks, held, trace.namespace)
     why = _incomplete(trace, lost)
     return Recording(
@@ -120,7 +123,7 @@ def recording_of(
         calls=tuple(sorted(names.names[number] for number in numbers if number in names.names)),
         unnamed=(
             *(str(number) for number in sorted(numbers - names.names.keys())[:MOST_LISTED]),
-            *(_foreign(number) for number in sorted(foreign)[:MOST_LISTED]),
+            *foreign_names,
         ),
         refused=refused[:MOST_LISTED],
         capabilities=checks if tells_capabilities else None,

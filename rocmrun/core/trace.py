@@ -124,6 +124,12 @@ class Trace:
         self.began = False
         self.namespace = ""
         self.crowded = False
+        self._ran_foreign = False
+
+    @property
+    def ran_foreign(self) -> bool:
+        """Whether the container ran a 32-bit program, even one whose calls all have numbers that are asked for no more."""
+        return self._ran_foreign or any(one.inside and one.foreign for one in self._tasks.values())
 
     def first_process(self, pid: int) -> None:
         """Say which process is the container's first one."""
@@ -158,6 +164,7 @@ class Trace:
         elif name == "task_newtask" and (match := _TASK.match(rest)):
             self._new(task, int(match[1]))
         elif name == "sched_process_exec":
+            self._ran_foreign |= task.inside and task.foreign  # by now it would have been cleared
             self._started(pid, task, foreign=self._tells_programs)
         elif name.startswith("sys_exec"):
             self._started(pid, task, foreign=False)
@@ -207,7 +214,8 @@ class Trace:
                 self._take(task)
 
     def _new(self, parent: _Task, pid: int) -> None:
-        self._tasks.pop(pid, None)  # the number of one that has ended
+        if ended := self._tasks.pop(pid, None):
+            self._ran_foreign |= ended.inside and ended.foreign
         child = self._task(pid)
         child.inside, child.foreign = parent.inside, parent.foreign
         if not child.inside:

@@ -140,7 +140,7 @@ class _Tracing:
         self._trace = Trace(names, tells_programs=self._tells_programs)
         self._pid = 0
         self._rest = ""
-        self._failed = ""
+        self._failed = "the trace was not read to its end"
         self._lost = 0
         self._known: frozenset[int] = frozenset()
         self._changed_at = 0.0
@@ -207,6 +207,7 @@ class _Tracing:
             while self._take():
                 pass
             self._lost = self._instance.lost()
+            self._failed = ""
         except OSError as error:
             self._failed = f"the trace could not be read: {error.strerror}"
 

@@ -166,6 +166,22 @@ def test_a_call_without_a_name_keeps_its_number() -> None:
     assert found.refused[0].call == "32-bit 3"
 
 
+@pytest.mark.parametrize(
+    "after",
+    [
+        [],
+        started(7),
+        [line(4, "task_newtask: pid=7 comm=dockerd clone_flags=11 oom_score_adj=0")],
+    ],
+)
+def test_a_32_bit_program_is_told_even_by_no_call(after: list[str]) -> None:
+    """Its numbers may all be those of calls that are asked for no more: while it runs, after it, under a used number."""
+    foreign = line(7, "sched_process_exec: filename=/old pid=7 old_pid=7")
+
+    assert recorded(traced([*started(7), foreign, *after])).unnamed == ("32-bit program",)
+    assert recorded(traced([*started(7), *after])).unnamed == ()
+
+
 def test_where_a_kernel_does_not_tell_programs_apart_all_are_its_own_kind() -> None:
     """Nothing says otherwise there."""
     trace = Trace(names(), tells_programs=False)
