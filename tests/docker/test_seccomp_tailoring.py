@@ -3,7 +3,7 @@
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ pytestmark = pytest.mark.skipif(
 
 FAST = ("--retries", "0", "--repeats", "1", "--jobs", "2")
 NOBODY = 65534
+ALLOW = "SCMP_ACT_ALLOW"
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 ROOT_TABLE = '[[privileges]]\ngrant = "user:root"\nreason = "the job is root"\n'
 # Whether a filter lets them run can be told from their errno: none of these arguments is one that works.
 TRIED = {
@@ -48,12 +50,12 @@ time.sleep(60)
 
 @contextlib.contextmanager
 def tried(
-    engine: docker.DockerClient, image: str, *options: str
+    engine: docker.DockerClient, image: str, *options: str, cap_add: Sequence[str] = ()
 ) -> Iterator[tuple[dict[str, Any], dict[str, str], str, int]]:
     """Yield what the runtime was handed for a container with the baseline's rights, what its calls return, id and pid."""
     container = engine.containers.run(
         image, ["python3", "-c", TRY], detach=True, init=True, user="1000:1000", cap_drop=["ALL"], network_mode="none",
-        security_opt=["no-new-privileges:true", *options],
+        security_opt=["no-new-privileges:true", *options], cap_add=list(cap_add),
     )  # fmt: skip
     identity = str(container.id)
     try:
@@ -69,6 +71,44 @@ def parsed(handed: dict[str, Any]) -> SeccompFilter:
     return parse_filter(
         handed, Surface(capabilities=frozenset(), architecture="amd64", kernel="5.0")
     )
+
+
+# One rule for each condition, which for the baseline's container with SYS_NICE on Linux 4.8 or newer hold in turn.
+CONDITIONS: list[dict[str, Any]] = [
+    {"names": ["keyctl"], "includes": {"caps": ["CAP_SYS_NICE"]}},
+    {"names": ["bpf"], "includes": {"caps": ["CAP_SYS_NICE", "CAP_BPF"]}},
+    {"names": ["add_key"], "excludes": {"caps": ["CAP_BPF"]}},
+    {"names": ["acct"], "excludes": {"caps": ["CAP_SYS_NICE", "CAP_BPF"]}},
+    {"names": ["request_key"], "includes": {"minKernel": "4.8"}},
+    {"names": ["swapon"], "includes": {"minKernel": "99.0"}},
+    {"names": ["vhangup"], "includes": {"arches": ["amd64", "arm64"]}},
+    {"names": ["swapoff"], "excludes": {"arches": ["amd64", "arm64"]}},
+]
+
+
+def granted(found: SeccompFilter) -> list[tuple[str, str, int | None]]:
+    """Return what happens to each call, in order: engines differ in how many names they put into one rule."""
+    return [(name, rule.action, rule.errno) for rule in found.rules for name in rule.names]
+
+
+def test_conditions_are_decided_as_the_engine_decides_them(
+    engine: docker.DockerClient, python_image: str
+) -> None:
+    """By capability, kernel and architecture, alone and several at once."""
+    with tried(engine, python_image) as (handed, _, _, _):
+        own = {**handed, "syscalls": [*handed["syscalls"], *({"action": ALLOW, **c} for c in CONDITIONS)]}  # fmt: skip
+    text = json.dumps(own)
+    surface = Surface(
+        capabilities=frozenset({"SYS_NICE"}), architecture=ARCHITECTURES[os.uname().machine], kernel=os.uname().release,
+    )  # fmt: skip
+
+    with tried(engine, python_image, f"seccomp={text}", cap_add=["SYS_NICE"]) as (decided, _, _, _):
+        pass
+
+    ours = parse_filter(own, surface)
+    assert granted(ours) == granted(parsed(decided))
+    assert {"keyctl", "add_key", "request_key", "vhangup"} <= ours.calls
+    assert ours.calls.isdisjoint({"bpf", "acct", "swapon", "swapoff"})
 
 
 def as_nobody(pid: int, container_id: str) -> str:
