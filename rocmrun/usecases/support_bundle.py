@@ -12,7 +12,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from rocmrun import __version__
 from rocmrun.core.bundle import (
+    FORMAT,
+    READ_THIS_FIRST,
     Bundle,
+    LogPart,
     Looked,
     Made,
     SupportAsked,
@@ -34,7 +37,9 @@ from rocmrun.core.doctor import Diagnosis, Seen
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import DeviceNode, Gpu, HostFacts
 from rocmrun.core.host_json import host_from_json
+from rocmrun.core.image_report import Declared, ImageReport
 from rocmrun.core.known_strings import Personal
+from rocmrun.core.lock import LockedFacts
 from rocmrun.core.plan import Plan
 from rocmrun.core.public_words import public_words
 from rocmrun.core.redaction import Redactor
@@ -125,15 +130,12 @@ def make_bundle(
 @cache
 def _words() -> frozenset[str]:
     """Return what is public: our own words, those of the profiles that we ship, and names of fields."""
-    fields = [
-        name for kind in (Bundle, Looked, ProbeReport, ProbeCheck) for name in kind.model_fields
-    ]
-    fields += [
-        each.name
-        for kind in (HostFacts, Gpu, DeviceNode, EngineFacts, Plan)
-        for each in dataclass_fields(kind)
-    ]
-    return public_words(read_findings(), read_public_words(), " ".join(fields), *shipped_texts())
+    records = (Bundle, Looked, Made, SupportAsked, LogPart, ProbeReport, ProbeCheck, LockedFacts)
+    values = (HostFacts, Gpu, DeviceNode, EngineFacts, Plan, ImageReport, Declared)
+    names = [name for kind in records for name in kind.model_fields]
+    names += [field.name for kind in values for field in dataclass_fields(kind)]
+    own = (FORMAT, *READ_THIS_FIRST, *names)
+    return public_words(read_findings(), read_public_words(), " ".join(own), *shipped_texts())
 
 
 def judge_bundle(path: Path) -> JudgedBundle:

@@ -378,6 +378,32 @@ def test_a_new_fact_of_a_host_is_judged_before_it_is_sent() -> None:
     assert (of_host, of_gpu) == (SENT_OF_HOST, SENT_OF_GPU)
 
 
+@pytest.mark.parametrize(
+    "login", ["bundle", "format", "docker", "kernel", "policy", "pass", "looked", "checks"]
+)
+def test_a_login_that_is_a_word_of_ours_breaks_nothing(
+    login: str, stage: Stage, tmp_path: Path
+) -> None:
+    """It tells nobody anything, and the bundle can still be read."""
+    connect = stage.connect(an_engine())
+    case = look(
+        None,
+        host_root=stage.root,
+        log=f"/home/{login}/x",
+        report=a_report(),
+        connect=connect,
+        always=True,
+    )
+    path = tmp_path / "b.json"
+    write_bundle(
+        case, None, path, render=diagnosis_as_json, personal=lambda: Personal(users=(login,))
+    )
+
+    bundle = judge_bundle(path).bundle
+    assert bundle.log_text == "/home/USER-1/x"
+    assert bundle.report is not None
+
+
 def test_equal_cases_make_equal_bundles(loaded_stage: Stage) -> None:
     """But for the time."""
     case, _ = the_case(loaded_stage)
