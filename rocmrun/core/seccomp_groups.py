@@ -162,7 +162,7 @@ GROUPS: tuple[CallGroup, ...] = (
     _group("@debug", 5.0, """kcmp process_madvise process_vm_readv process_vm_writev ptrace rtas
            s390_runtime_instr""", "memory and registers of other processes of the same user",
            "systemd.exec(5) @debug, with the calls of man 2 process_vm_readv",
-           "debuggers; OpenMPI's and UCX's copies between processes", quiet=True),
+           "OpenMPI's and UCX's copies between processes; debuggers", quiet=True),
     _group("@userfaultfd", 5.0, "userfaultfd", "page faults handled by the program", f"{_MAN} userfaultfd"),
     _group("@32-bit", 5.5, """_llseek _newselect clock_getres_time64 clock_gettime64 clock_nanosleep_time64
            fadvise64_64 fcntl64 fstat64 fstatat64 fstatfs64 ftruncate64 futex_time64 getegid32 geteuid32 getgid32
