@@ -108,7 +108,7 @@ def command(  # noqa: PLR0913  # one parameter an option
         always=bundle is not None,
     )
     found = judged(case)
-    written = write(case, ask, bundle, probe_report)
+    written = write(case, found, ask, bundle, probe_report)
     if as_json:
         emit_json({**diagnosis_as_json(found), **written})
     else:

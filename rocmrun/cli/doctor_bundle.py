@@ -9,6 +9,7 @@ import click
 from rocmrun.errors import UsageError
 
 if TYPE_CHECKING:
+    from rocmrun.core.doctor import Diagnosis
     from rocmrun.core.host import HostFacts
     from rocmrun.usecases.ask import Ask
     from rocmrun.usecases.doctor import Case
@@ -70,7 +71,11 @@ def read_saved(path: Path | None) -> "HostFacts | None":
 
 
 def write(
-    case: "Case", ask: "Ask | None", path: Path | None, probe_report: Path | None
+    case: "Case",
+    found: "Diagnosis",
+    ask: "Ask | None",
+    path: Path | None,
+    probe_report: Path | None,
 ) -> dict[str, Any]:
     """Write the bundle, where one is wanted, and return what --json says of it."""
     if path is None:
@@ -80,7 +85,7 @@ def write(
     from rocmrun.usecases.support_bundle import read_run, write_bundle
 
     run = read_run(probe_report) if probe_report else None
-    written = write_bundle(case, ask, path, render=diagnosis_as_json, run=run)
+    written = write_bundle(case, ask, path, found=found, render=diagnosis_as_json, run=run)
     tell_written(written)
     return {"bundle": written_as_json(written)}
 

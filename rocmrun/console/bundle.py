@@ -44,7 +44,7 @@ def print_judged(console: Console, judged: JudgedBundle) -> None:
     console.print(
         f"From a bundle of rocmrun {printable(made.rocmrun, 40)}, {printable(made.at, 40)}: {printable(made.host, 400)}."
     )
-    console.print("Nothing of this host was looked at.")
+    console.print("Nothing of this host was looked at; the commands below are for that one.")
     for cut in judged.bundle.cut:
         console.print(f"Left out there: {printable(cut, 400)}.")
     if origin["found_then"] != origin["found_now"]:

@@ -131,7 +131,7 @@ def parse_bundle(text: str, name: str) -> Bundle:
         BundleInvalid: it is none, of a newer rocmrun, or damaged.
     """
     try:
-        values = json.loads(text)
+        values = _clean(json.loads(text))
     except (ValueError, RecursionError) as error:
         msg = f"{name} is no support bundle, or a damaged one: it is no JSON ({error})"
         raise BundleInvalid(msg, hint=_HINT) from error
@@ -149,3 +149,14 @@ def parse_bundle(text: str, name: str) -> Bundle:
         details = tuple(printable(line, 200) for line in lines[:_MOST_MISTAKES])
         msg = f"{name} is damaged, or no support bundle"
         raise BundleInvalid(msg, hint=_HINT, details=details) from error
+
+
+def _clean(value: Any) -> Any:
+    """Return JSON values that a terminal can be given: whoever sent them may be anybody."""
+    if isinstance(value, str):
+        return printable(value, len(value))
+    if isinstance(value, list):
+        return [_clean(each) for each in value]
+    if isinstance(value, dict):
+        return {printable(key, len(key)): _clean(each) for key, each in value.items()}
+    return value

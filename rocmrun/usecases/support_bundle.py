@@ -82,6 +82,7 @@ def write_bundle(
     ask: Ask | None,
     path: Path,
     *,
+    found: Diagnosis,
     render: Render,
     run: Run | None = None,
     personal: Callable[[], Personal] = read_personal,
@@ -92,6 +93,7 @@ def write_bundle(
         case: What was looked at.
         ask: The profile that it was looked at for.
         path: The file; one that is there is replaced.
+        found: What is found in *case* as it is.
         render: Gives what was found as JSON values.
         run: The record of a run that the report came in.
         personal: Tells what is private of the caller.
@@ -107,7 +109,7 @@ def write_bundle(
         path=str(path),
         size_bytes=len(text),
         bundle=bundle,
-        differs=_differs(judged(case), bundle.kinds),
+        differs=_differs(found, bundle.kinds),
     )
 
 

@@ -62,7 +62,7 @@ def test_people_read_where_a_bundle_is_from(
     assert "read it before you send it" in said
     assert "From a bundle of rocmrun 0.1.0, 20" in text
     assert "Ubuntu 24.04.3 LTS, x86_64, kernel 6.8.0-60-generic, 1 GPU (gfx942)" in text
-    assert "Nothing of this host was looked at." in text
+    assert "Nothing of this host was looked at; the commands below are for that one." in text
     assert "host-udev-perms" in text
 
 
@@ -75,6 +75,8 @@ def test_what_another_version_found_is_said(
     value = json.loads(path.read_text())
     value["found"]["findings"][0]["kind"] = "evil\x1b[2Jkind"
     value["made"]["host"] = "a\x1b]0;x\x07host"
+    value["looked"]["refusal"] = ["policy", "m\x1b[1mm", "hint\x1b[2J"]
+    value["host"]["gpus"][0] |= {"link_width": 4, "link_width_max": 16, "pci_bdf": "\x1b[31m0000"}
     path.write_text(json.dumps(value))
     capsys.readouterr()
     run(["doctor", "--from", str(path)])

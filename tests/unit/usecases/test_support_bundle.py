@@ -13,6 +13,7 @@ import pytest
 from rocmrun.console.bundle import tell_written
 from rocmrun.console.doctor import diagnosis_as_json
 from rocmrun.core.bundle import VERSION, bundle_text
+from rocmrun.core.doctor import Diagnosis
 from rocmrun.core.host import Gpu, HostFacts
 from rocmrun.core.known_strings import Personal, base64_cores, percent_encoded
 from rocmrun.core.report import ProbeCheck, ProbeReport
@@ -228,7 +229,15 @@ def test_nothing_that_was_planted_is_in_any_byte(loaded_stage: Stage, tmp_path: 
     path = tmp_path / "bundle.json"
     assert case.prepared is not None, case.seen and case.seen.refusal
     assert case.seen is not None
-    write_bundle(case, ask, path, render=diagnosis_as_json, run=a_run(), personal=lambda: PERSONAL)
+    write_bundle(
+        case,
+        ask,
+        path,
+        found=judged(case),
+        render=diagnosis_as_json,
+        run=a_run(),
+        personal=lambda: PERSONAL,
+    )
 
     text = path.read_bytes().decode("ascii")
     lower = text.lower()
@@ -396,7 +405,12 @@ def test_a_login_that_is_a_word_of_ours_breaks_nothing(
     )
     path = tmp_path / "b.json"
     write_bundle(
-        case, None, path, render=diagnosis_as_json, personal=lambda: Personal(users=(login,))
+        case,
+        None,
+        path,
+        found=judged(case),
+        render=diagnosis_as_json,
+        personal=lambda: Personal(users=(login,)),
     )
 
     bundle = judge_bundle(path).bundle
@@ -426,7 +440,12 @@ def test_a_long_log_is_cut_in_the_middle_and_keeps_its_numbers(
     lines[12_000] = "OSError: [Errno 28] No space left on device: '/dev/shm/torch_1'"
     case = Case(log="\n".join(lines))
     written = write_bundle(
-        case, None, tmp_path / "b.json", render=diagnosis_as_json, personal=Personal
+        case,
+        None,
+        tmp_path / "b.json",
+        found=judged(case),
+        render=diagnosis_as_json,
+        personal=Personal,
     )
     tell_written(written)
 
@@ -523,7 +542,14 @@ class TestPlace:
         path.write_text("old")
         path.chmod(0o644)
 
-        write_bundle(Case(log="x"), None, path, render=diagnosis_as_json, personal=Personal)
+        write_bundle(
+            Case(log="x"),
+            None,
+            path,
+            found=Diagnosis(),
+            render=diagnosis_as_json,
+            personal=Personal,
+        )
 
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert [each.name for each in tmp_path.iterdir()] == ["b.json"]
