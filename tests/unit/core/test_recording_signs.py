@@ -1,9 +1,17 @@
 """What a recording says of privileges: sentences that it can stand for, and guesses."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
+from rocmrun.core.grants import CAPABILITIES
+from rocmrun.core.privilege_sides import space_of
+from rocmrun.core.privileges import AMD_RECIPE
 from rocmrun.core.recording import CheckedCapability, Recording, RefusedCall
 from rocmrun.core.recording_signs import guesses_of, seen_of, unlocked_calls
+from rocmrun.core.search import Search
+from rocmrun.core.search_space import Members, Question, Settings
 
 WHOLE = Recording(
     recorded=True,
@@ -115,6 +123,45 @@ def test_nothing_recorded_is_no_hint() -> None:
     assert seen_of("cap:NET_RAW", Recording(), root=True) == ""
     assert guesses_of(("cap:NET_RAW",), untold, root=True)[1] == {"cap:NET_RAW"}
     assert seen_of("cap:NET_RAW", untold, root=True) == ""
+
+
+NOTHING_USED = Recording(recorded=True, complete=True, capabilities=())
+EVERYTHING_USED = Recording(
+    recorded=True,
+    complete=True,
+    calls=("socket", *sorted({call for name in CAPABILITIES for call in unlocked_calls(name)})),
+    capabilities=tuple(CheckedCapability(capability=name, granted=9) for name in CAPABILITIES),
+)
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+@pytest.mark.parametrize(
+    "needed",
+    [{"rootfs:rw"}, {"cap:NET_RAW", "user:root"}, {"seccomp:+mempolicy", "network:bridge"}],
+)
+def test_wrong_evidence_changes_no_answer(needed: set[str], jobs: int) -> None:
+    """A recording of another job, or of none: AMD's line comes to the same set, in another number of runs."""
+    space = space_of(AMD_RECIPE, (), shm_baseline=2**30)
+    runs, found = [], []
+    for recording in (Recording(), NOTHING_USED, EVERYTHING_USED):
+        asked: list[Members] = []
+
+        def ask(questions: Sequence[Question], asked: list[Members] = asked) -> list[bool]:
+            asked += [question.members for question in questions]
+            return [needed <= set(_with_rules(question.members)) for question in questions]
+
+        guessed = replace(space, guesses=guesses_of(space.elements, recording, root=True))
+        found.append(Search(guessed, ask, Settings(jobs=jobs)).run().minimal)
+        runs.append(len(asked))
+
+    assert [set(minimal) for minimal in found] == [needed] * 3
+    assert len(set(runs)) > 1
+
+
+def _with_rules(members: Members) -> set[str]:
+    """Return *members* with what the widest of them holds too."""
+    wide = {"seccomp:+mempolicy", "seccomp:+pidfd"} if "seccomp:unconfined" in members else set()
+    return {*members, *wide}
 
 
 def test_calls_that_a_capability_unlocks_are_the_catalogues() -> None:
