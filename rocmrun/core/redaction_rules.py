@@ -19,11 +19,9 @@ _PUBLIC_HOSTS = (
 # Ends of host names; those that files and attributes end in too count where two names stand before them.
 _ENDS = (
     "com|org|net|io|dev|ai|edu|gov|biz|cloud|local|localdomain|internal|intern|intra|intranet|lan|corp|onion|arpa|de|uk"
-    "|fr|nl|eu|ch|fi|dk|cz|pl|ie|us|ca|jp|cn|kr|tw|au|nz|br|za|ru"
+    "|fr|nl|eu|ch|fi|dk|cz|pl|ie|us|ca|jp|cn|kr|tw|au|nz|br|za|ru|example|invalid|test"
 )
-_WEAK_ENDS = (
-    "info|app|tech|home|private|cluster|test|example|pt|in|at|it|es|no|se|be|is|mil|int|hpc|site"
-)
+_WEAK_ENDS = "info|app|tech|home|private|cluster|pt|in|at|it|es|no|se|be|is|mil|int|hpc|site"
 _LABEL = r"[A-Za-z0-9][A-Za-z0-9-]{0,62}\."
 _HOST = rf"(?:(?:{_LABEL}){{1,8}}(?:{_ENDS})|(?:{_LABEL}){{2,8}}(?:{_WEAK_ENDS}))"
 
@@ -44,6 +42,11 @@ def _inner(kind: str, *, always: bool = False) -> Replace:
         return match[0][:start] + alias(kind, private) + match[0][end:]
 
     return replace
+
+
+def _slurm(match: re.Match[str], words: frozenset[str], alias: Alias) -> str:
+    host = match["private"] or match["other"]
+    return match[0] if is_public(host, words) else match[0].replace(host, alias("host", host))
 
 
 def is_public_host(host: str) -> bool:
@@ -148,7 +151,13 @@ RULES: tuple[tuple[re.Pattern[str], Replace], ...] = (
     (re.compile(r"(?<!\w)(?:[A-Za-z]:|\\{2,4}[\w.$-]{1,63}(?=\\))(?:\\{1,2}(?:[\w .$()+-]{1,100}(?=\\)|[\w.$()+-]{1,100})){1,20}"), _whole("path")),
     # syslog and journald: time, host, program.
     (re.compile(r"(?m)^(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:?\d\d)) (?P<private>[A-Za-z][\w.-]{1,62}) (?=[\w./-]{1,60}(?:\[\d+\])?: )"), _inner("host")),
-    (re.compile(r"(?i)\b(?:host(?:_?name)?|node_?name|node(?:_?id)?|nodelist|master_addr|server|fqdn|domain)[\"']?\s{0,2}[=:]\s{0,2}[\"']?(?P<private>[A-Za-z][\w-]{2,62}(?:\.[\w-]{1,62}){0,6})"), _inner("host")),
+    # RCCL's and MPI's prefix, Slurm, torch's rendezvous, kubectl.
+    (re.compile(r"(?<![\w.-])(?P<private>[A-Za-z][\w.-]{1,62}):\d{1,7}:\d{1,7} \[\d{1,3}\] (?:NCCL|RCCL)"), _inner("host")),
+    (re.compile(r"(?m)^\[(?P<private>[A-Za-z][\w.-]{1,62}):\d{2,7}\]"), _inner("host")),
+    (re.compile(r"\bsrun: error: (?P<private>[A-Za-z][\w.-]{1,62}): task|\*\*\* (?:JOB|STEP) [\d.]{1,20} ON (?P<other>[A-Za-z][\w.-]{1,62})"), _slurm),
+    (re.compile(r"(?i)\b(?:connect(?:ed|ing|ion)? (?:to|from)|to resolve|resolving|listening on|reach)(?: host)? [\['\"]{0,2}(?P<private>[A-Za-z][\w-]{1,62}(?:\.[\w-]{1,62}){0,6})(?=[\]'\"]{0,2}(?::\d{2,5}|[\]'\"]))"), _inner("host")),
+    (re.compile(r"\[pod/(?P<private>[\w.-]{1,253})(?=/)"), _inner("name")),
+    (re.compile(r"(?i)\b(?:host(?:_?name)?|node_?name|node(?:_?id)?|nodelist|master_addr|server|fqdn|domain)[\"']?\s{0,12}[=:]\s{0,2}[\"']?(?P<private>[A-Za-z][\w-]{2,62}(?:\.[\w-]{1,62}){0,6})"), _inner("host")),
     # Owners in a listing, names beside numbers, whoever something ran as.
     (re.compile(r"(?m)(?<=[bcdlsp-][r-][w-][xsS-][r-][w-][xsS-][r-][w-][xtT-])[.+@]?\s+\d+\s+(?P<private>[A-Za-z_][\w.-]{1,31})(?=\s)"), _inner("user")),
     (re.compile(r"(?m)(?<=[bcdlsp-][r-][w-][xsS-][r-][w-][xsS-][r-][w-][xtT-])[.+@]?\s+\d+\s+\S+\s+(?P<private>[A-Za-z_][\w.-]{1,31})(?=\s)"), _inner("user")),
