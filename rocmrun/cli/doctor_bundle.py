@@ -98,7 +98,7 @@ def judge(path: Path, *, as_json: bool) -> int:
         raise UsageError(msg, hint=f"rocmrun doctor --from {path}")
     from rocmrun.console.bundle import judged_as_json, print_judged
     from rocmrun.console.output import emit_json, out
-    from rocmrun.usecases.support_bundle import judge_bundle
+    from rocmrun.usecases.judge_bundle import judge_bundle
 
     judged = judge_bundle(path)
     if as_json:

@@ -81,6 +81,7 @@ class Bundle(Record):
         cut: What was left out for its size, one sentence each.
         found: What the doctor of *made.rocmrun* found in exactly these facts.
         host: As `rocmrun host --json` has it.
+        profile: What was asked for; for people alone.
         plan: For people alone: no rule reads it.
         proof: An earlier probe that counts for this plan; for people alone.
         run: The record of a run that the report came in; for people alone.
@@ -96,6 +97,7 @@ class Bundle(Record):
     host: dict[str, Any] | None = None
     engine: dict[str, Any] | None = None
     looked: Looked | None = None
+    profile: dict[str, Any] | None = None
     plan: dict[str, Any] | None = None
     report: ProbeReport | None = None
     run: dict[str, Any] | None = None

@@ -11,6 +11,7 @@ from rocmrun.core.host_json import host_to_json
 from rocmrun.core.image_report import Declared, ImageReport
 from rocmrun.core.lock import LockedFacts
 from rocmrun.core.plan import Plan
+from rocmrun.core.profile import Profile
 from rocmrun.core.redaction import Redactor
 from rocmrun.core.secret_names import names_secret
 
@@ -91,6 +92,22 @@ def kind_of_host(host: HostFacts | None, redactor: Redactor) -> str:
     gpus = f"{count} GPU{'s' if count > 1 else ''} ({targets})" if count else "no AMD GPU"
     words = (host.os_name or "unknown system", host.architecture, f"kernel {host.kernel}", gpus)
     return redactor.text(", ".join(word for word in words if word))
+
+
+def profile_facts(name: str, profile: Profile, redactor: Redactor) -> dict[str, Any]:
+    """Return what a profile asks for, whether or not a plan can be made of it."""
+    return {
+        "name": redactor.text(name),
+        "accelerator": profile.accelerator,
+        "image": redactor.image(profile.image.ref or ""),
+        "select": redactor.value(list(profile.gpus.select)),
+        "inject": profile.gpus.inject,
+        "user": redactor.text(profile.container.user),
+        "network": profile.container.network,
+        "devices": [redactor.text(device.path) for device in profile.devices],
+        "privileges": [redactor.text(entry.grant) for entry in profile.privileges],
+        "probe": profile.probe.level,
+    }
 
 
 def plan_facts(plan: Plan, redactor: Redactor) -> dict[str, Any]:

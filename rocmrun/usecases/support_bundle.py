@@ -1,14 +1,13 @@
-"""Support bundles: write what a diagnosis was made from, fit for strangers, and judge one that somebody sent."""
+"""Write what a diagnosis was made from, fit for strangers: a support bundle."""
 
 import contextlib
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import fields as dataclass_fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from rocmrun import __version__
 from rocmrun.core.bundle import (
@@ -20,7 +19,6 @@ from rocmrun.core.bundle import (
     Made,
     SupportAsked,
     bundle_text,
-    parse_bundle,
 )
 from rocmrun.core.bundle_bounds import bounded_log, bounded_report
 from rocmrun.core.bundle_facts import (
@@ -31,32 +29,34 @@ from rocmrun.core.bundle_facts import (
     image_facts,
     kind_of_host,
     plan_facts,
+    profile_facts,
 )
-from rocmrun.core.bundle_outcome import JudgedBundle, WrittenBundle
+from rocmrun.core.bundle_outcome import WrittenBundle
 from rocmrun.core.doctor import Diagnosis, Seen
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import DeviceNode, Gpu, HostFacts
-from rocmrun.core.host_json import host_from_json
 from rocmrun.core.image_report import Declared, ImageReport
 from rocmrun.core.known_strings import Personal
+from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.core.lock import LockedFacts
 from rocmrun.core.plan import Plan
 from rocmrun.core.public_words import public_words
 from rocmrun.core.redaction import Redactor
 from rocmrun.core.report import ProbeCheck, ProbeReport
 from rocmrun.core.run_record import RefusedRun, RunRecord
-from rocmrun.errors import BundleInvalid, BundleUnwritable, RocmrunError, UsageError
+from rocmrun.errors import BundleInvalid, BundleUnwritable, RocmrunError
 from rocmrun.system.caller import read_personal
 from rocmrun.system.files import read_text, write_atomic
 from rocmrun.system.package_data import read_findings, read_public_words
 from rocmrun.system.profile_search import shipped_texts
 from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.doctor import Case, judged
+from rocmrun.usecases.judge_bundle import case_of
 from rocmrun.usecases.personal import personal_of
-from rocmrun.usecases.prepare import Prepared
+from rocmrun.usecases.prepare import Prepared, load
 from rocmrun.usecases.proofs import earlier_proof
 from rocmrun.usecases.run_report import check_report_path, now
-from rocmrun.usecases.support import Question, answer, question
+from rocmrun.usecases.support import question
 
 Render = Callable[[Diagnosis], dict[str, Any]]
 Run = RunRecord | RefusedRun
@@ -102,7 +102,8 @@ def write_bundle(
         BundleUnwritable: it cannot be written.
     """
     known = personal() | personal_of(case, ask)
-    bundle = make_bundle(case, known, run=run, at=now(), render=render)
+    loaded = load(ask) if ask else None
+    bundle = make_bundle(case, known, loaded=loaded, run=run, at=now(), render=render)
     text = bundle_text(bundle)
     write_atomic(path, text, error=BundleUnwritable, private=True)
     return WrittenBundle(
@@ -114,13 +115,21 @@ def write_bundle(
 
 
 def make_bundle(
-    case: Case, personal: Personal, *, at: str, render: Render, run: Run | None = None
+    case: Case,
+    personal: Personal,
+    *,
+    at: str,
+    render: Render,
+    loaded: LoadedProfile | None = None,
+    run: Run | None = None,
 ) -> Bundle:
     """Return the bundle of *case*."""
     redactor = Redactor(personal, _words())
     host = case.seen.host if case.seen else None
     made = Made(rocmrun=__version__, at=at, host=kind_of_host(host, redactor))
-    first = Bundle(made=made, **_parts(case, run, redactor)).model_dump(mode="json")
+    asked = profile_facts(loaded.name, loaded.profile, redactor) if loaded else None
+    parts = _parts(case, run, redactor)
+    first = Bundle(made=made, profile=asked, **parts).model_dump(mode="json")
     # Who is named in one place with a sign ("/home/…") is known in all others then.
     redactor.learn()
     bundle = Bundle.model_validate(redactor.known(first))
@@ -140,20 +149,6 @@ def _words() -> frozenset[str]:
     return public_words(read_findings(), read_public_words(), " ".join(own), *shipped_texts())
 
 
-def judge_bundle(path: Path) -> JudgedBundle:
-    """Return what this version's rules make of a bundle. Nothing of this host is looked at.
-
-    Raises:
-        BundleInvalid: there is none in the file, or a damaged one.
-    """
-    text = read_text(path, BundleInvalid)
-    if text is None:
-        msg = f"{path} does not exist"
-        raise BundleInvalid(msg)
-    bundle = parse_bundle(text, str(path))
-    return JudgedBundle(bundle=bundle, found=judged(case_of(bundle)))
-
-
 def read_run(path: Path) -> Run | None:
     """Return the record of a run, where the file of a report is one."""
     try:
@@ -164,42 +159,6 @@ def read_run(path: Path) -> Run | None:
     except BundleInvalid:
         return None
     return None
-
-
-def case_of(bundle: Bundle) -> Case:
-    """Return what was looked at.
-
-    Raises:
-        BundleInvalid: host or engine are none.
-    """
-    log, report = bundle.log_text, bundle.report
-    if bundle.host is None:
-        return Case(log=log, report=report)
-    try:
-        host = host_from_json(json.dumps(bundle.host))
-        engine = TypeAdapter(EngineFacts).validate_python(bundle.engine) if bundle.engine else None
-    except (UsageError, ValidationError) as error:
-        msg = "the bundle is damaged: its host or engine has wrong values"
-        raise BundleInvalid(msg) from error
-    return Case(seen=_seen(bundle.looked or Looked(), host, engine, report), log=log, report=report)
-
-
-def _seen(
-    looked: Looked, host: HostFacts, engine: EngineFacts | None, report: ProbeReport | None
-) -> Seen:
-    asked = looked.support
-    plain = {name: getattr(looked, name) for name in Looked.model_fields if name != "support"}
-    return Seen(
-        host=host,
-        engine=engine,
-        report=report,
-        support=answer(
-            Question(gpus=asked.gpus, claims=asked.claims, override=asked.override), host
-        )
-        if asked
-        else None,
-        **plain,
-    )
 
 
 def _parts(case: Case, run: Run | None, redactor: Redactor) -> dict[str, Any]:

@@ -62,6 +62,7 @@ def test_a_bundle_says_elsewhere_what_the_doctor_says_here(
     assert (bundle["engine"]["kind"], bundle["looked"]["image"]["known"]) == ("docker", True)
     assert bundle["report"]["status"] == "fail"
     assert bundle["run"]["probe_outcome"] == "failed"
+    assert bundle["profile"]["accelerator"] == "cpu"
     assert bundle["plan"]["env_from"] == ["MY_CREDENTIAL"]
     private = (MOUNT, VALUE, CHECK, SAID, SECRET, workspace.token, str(workspace.path))
     assert [each for each in private if each.lower() in text.lower()] == []

@@ -21,11 +21,10 @@ from rocmrun.core.run_record import HostSummary, RecordedError, RefusedRun, RunR
 from rocmrun.errors import BundleInvalid, BundleUnwritable, EngineUnreachable
 from rocmrun.usecases.doctor import Case, judged, look
 from rocmrun.usecases.engine_protocol import Engine
+from rocmrun.usecases.judge_bundle import case_of, judge_bundle
 from rocmrun.usecases.proofs import keep_proof
 from rocmrun.usecases.support_bundle import (
-    case_of,
     check_bundle_path,
-    judge_bundle,
     make_bundle,
     read_run,
     write_bundle,
