@@ -5,7 +5,8 @@ hangs, aborts, lies about itself or miscounts. What real arithmetic does is test
 
 The environment variable STUB_TORCH holds the scene as JSON:
     build: "rocm", "cuda" or "cpu"; devices: how many the driver has; count: what torch says instead
-    fault: what goes wrong; device: on which device only; addresses: PCI bus numbers by device
+    fault: what goes wrong; device: on which device only; faults: what goes wrong by device
+    addresses: PCI bus numbers by device
     archs: what torch was compiled for; gfx: what the devices are
 """
 
@@ -39,6 +40,8 @@ def visible() -> list[int]:
 def happens(fault: str) -> bool:
     """Whether *fault* is in the scene and this process has the device that it is about."""
     own = visible()
+    if "faults" in SCENE:
+        return len(own) == 1 and SCENE["faults"].get(str(own[0])) == fault
     here = "device" not in SCENE or (len(own) == 1 and own[0] == SCENE["device"])
     return SCENE.get("fault") == fault and here
 

@@ -14,11 +14,23 @@ from rocmrun.core.report_parser import ReportParser
 ROOT = Path(__file__).parents[3]
 SCRIPT = ROOT / "rocmrun" / "probe" / "gpu_probe.py"
 STUB = ROOT / "tests" / "stub_torch"
-TWO_GPUS = [
-    {"index": 0, "gfx": "gfx942", "pci_address": "0000:63:00.0", "unique_id": "f330dc0000000063"},
-    {"index": 1, "gfx": "gfx942", "pci_address": "0000:64:00.0", "unique_id": "f330dc0000000064"},
-]
 TIMEOUTS = {"import": 20, "device": 20, "collectives": 20}
+
+
+def gpus(count: int) -> list[dict[str, Any]]:
+    """Return planned GPUs, as the stub torch and the stand-in for HIP show them."""
+    return [
+        {
+            "index": index,
+            "gfx": "gfx942",
+            "pci_address": f"0000:{0x63 + index:02x}:00.0",
+            "unique_id": f"f330dc00000000{0x63 + index:02x}",
+        }
+        for index in range(count)
+    ]
+
+
+TWO_GPUS = gpus(2)
 
 
 def run_probe(

@@ -39,32 +39,6 @@ def test_a_device_that_is_much_slower_than_its_sibling_is_degraded() -> None:
     assert [c for c in report.failures if c.group == "device"] == []
 
 
-def test_memory_that_runs_out_is_that_devices_result() -> None:
-    report = run_probe({"devices": 2, "fault": "oom", "device": 1}, expect={"gpus": TWO_GPUS})
-
-    failed = [c for c in report.failures if c.group == "device"]
-    assert [(c.device, c.name) for c in failed] == [(1, "allocate")]
-    assert failed[0].reason == ("OutOfMemoryError: HIP out of memory. Tried to allocate 20.00 GiB.")
-    assert found(report, "repeat_bf16", 0).status == "pass"
-
-
-def test_a_product_that_comes_from_elsewhere_fails() -> None:
-    """What was computed on the host says nothing of the GPU."""
-    report = run_probe({"fault": "fallback"})
-
-    reason = found(report, "matmul_fp32", 0).reason
-    assert reason == "the product is on cpu, not on cuda:0: it was computed elsewhere"
-
-
-def test_a_device_that_never_held_the_matrices_fails() -> None:
-    report = run_probe({"fault": "nowhere"})
-
-    reason = found(report, "cpu_fallback", 0).reason
-    assert reason == (
-        "at most 0 bytes of the device were ever in use, three matrices of fp32 need 768"
-    )
-
-
 def test_what_this_torch_lacks_is_skipped_with_its_name(standard: ProbeReport) -> None:
     """Old versions have no attention, no compiler, no fp8: that is no fault of the GPU."""
     for name, missing in (

@@ -24,8 +24,25 @@ from tests.unit.probe.runs import (
     clean_environment,
     finished,
     found,
+    gpus,
     run_probe,
 )
+
+# One GPU a fault: the fault, the check that finds it, and what it says.
+FAULTS = [
+    ("SIGABRT", "matmul_fp32", "the process was killed by SIGABRT (in matmul_fp32)"),
+    ("SIGSEGV", "matmul_fp32", "the process was killed by SIGSEGV (in matmul_fp32)"),
+    ("SIGKILL", "matmul_fp32", "the process was killed by SIGKILL (in matmul_fp32)"),
+    ("exit0", "matmul_fp32", "the process ended with exit code 0 and no result (in matmul_fp32)"),
+    ("nan", "matmul_fp32", "1 of 64 results are not finite"),
+    ("wrong", "matmul_fp16", "1 of 64 results are wrong"),
+    ("ulp", "repeat_fp32", "1 of 64 results differ between two runs on the same input"),
+    ("memory", "allocate", "1 of 256 bytes do not hold what was written"),
+    ("error", "matmul_fp32", "RuntimeError: HIP error: invalid device function"),
+    ("oom", "allocate", "OutOfMemoryError: HIP out of memory. Tried to allocate 20.00 GiB."),
+    ("fallback", "matmul_fp32", "the product is on cpu, not on cuda:0: it was computed elsewhere"),
+    ("nowhere", "cpu_fallback", "at most 0 bytes of the device were ever in use, three matrices of fp32 need 768"),
+]  # fmt: skip
 
 
 def names(report: ProbeReport, group: str, device: int | str | None = None) -> list[str]:
@@ -90,23 +107,55 @@ def test_the_start_names_the_stages_and_nothing_more(healthy: ProbeReport) -> No
     assert (healthy.level, healthy.accelerator) == ("quick", "rocm")
 
 
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        ("SIGABRT", "the process was killed by SIGABRT"),
-        ("SIGSEGV", "the process was killed by SIGSEGV"),
-        ("SIGKILL", "the process was killed by SIGKILL"),
-        ("exit0", "the process ended with exit code 0 and no result"),
-    ],
-)
-def test_a_child_that_dies_is_its_devices_result(fault: str, reason: str) -> None:
-    """However it ends, the other device finishes and its last words are kept."""
-    report = run_probe({"devices": 2, "fault": fault, "device": 1}, expect={"gpus": TWO_GPUS})
+@pytest.fixture(scope="module")
+def faulty() -> ProbeReport:
+    """One healthy GPU, and one for each fault: all in one run."""
+    faults = {str(index): fault for index, (fault, _, _) in enumerate(FAULTS, 1)}
+    count = len(FAULTS) + 1
+    return run_probe({"devices": count, "faults": faults}, expect={"gpus": gpus(count)})
 
-    failed = assert_only_device_1_failed(report, "matmul_fp32")
-    assert f"{reason} (in matmul_fp32)" == failed.reason
-    if fault != "exit0":
-        assert "Memory access fault by GPU node-1" in failed.evidence["last_lines"]
+
+@pytest.mark.parametrize(
+    ("device", "check", "reason"), [(index, *fault[1:]) for index, fault in enumerate(FAULTS, 1)]
+)
+def test_a_fault_is_its_devices_result(
+    faulty: ProbeReport, device: int, check: str, reason: str
+) -> None:
+    """Under the name of what it was doing, and the first that failed there."""
+    failed = [c for c in faulty.failures if (c.group, c.device) == ("device", device)]
+
+    assert failed[0].name == check
+    assert failed[0].reason.startswith(reason)
+
+
+def test_the_other_gpus_finish_and_do_not_work_together(faulty: ProbeReport) -> None:
+    """The healthy one passes everything; a wrong check does not end its device's stage, only a death does."""
+    assert [c for c in faulty.failures if c.device == 0] == []
+    assert found(faulty, "repeat_bf16", 0).status == "pass"
+    deaths = {index for index, fault in enumerate(FAULTS, 1) if "the process" in fault[2]}
+    ended = {d for d in faulty.devices if faulty.find("device", "peak_memory", d) is None}
+    assert ended == deaths
+    collective = faulty.find("collectives", "all_reduce")
+    assert collective is not None
+    assert collective.status == "skipped"
+    assert collective.reason == (
+        f"device {', '.join(str(index + 1) for index in range(len(FAULTS)))} failed on its own"
+    )
+
+
+def test_the_last_words_of_a_child_are_kept(faulty: ProbeReport) -> None:
+    for index, (fault, _, _) in enumerate(FAULTS, 1):
+        if fault.startswith("SIG"):
+            words = found(faulty, "matmul_fp32", index).evidence["last_lines"]
+            assert "Memory access fault by GPU node-1" in words
+
+
+def test_an_error_of_the_runtime_keeps_its_traceback(faulty: ProbeReport) -> None:
+    """With the lines of the probe itself, which the child was not given as a file to compile."""
+    (device,) = (index for index, fault in enumerate(FAULTS, 1) if fault[0] == "error")
+    traceback = found(faulty, "matmul_fp32", device).evidence["traceback"]
+
+    assert "    return lambda: torch.matmul(left, right)" in traceback
 
 
 def test_a_child_that_hangs_ends_at_its_timeout() -> None:
@@ -121,36 +170,6 @@ def test_a_child_that_hangs_ends_at_its_timeout() -> None:
     assert failed.reason == "not finished after 2 s (in matmul_fp32)"
     assert 2 <= failed.seconds < 10
     assert any("break_down" in line for line in failed.evidence["last_lines"])
-
-
-@pytest.mark.parametrize(
-    ("fault", "check", "reason"),
-    [
-        ("nan", "matmul_fp32", "1 of 64 results are not finite"),
-        ("wrong", "matmul_fp16", "1 of 64 results are wrong"),
-        ("ulp", "repeat_fp32", "1 of 64 results differ between two runs on the same input"),
-        ("memory", "allocate", "1 of 256 bytes do not hold what was written"),
-    ],
-)
-def test_wrong_arithmetic_is_found_and_named(fault: str, check: str, reason: str) -> None:
-    report = run_probe({"devices": 2, "fault": fault, "device": 1}, expect={"gpus": TWO_GPUS})
-
-    failed = [c for c in report.failures if c.group == "device"]
-    assert check == failed[0].name
-    assert failed[0].device == 1
-    assert failed[0].reason.startswith(reason)
-    assert found(report, "repeat_bf16", 0).status == "pass"
-    # One wrong check does not end the device's stage.
-    assert found(report, "peak_memory", 1).status == "pass"
-
-
-def test_an_error_of_the_runtime_keeps_its_text() -> None:
-    report = run_probe({"fault": "error"})
-
-    failed = found(report, "matmul_fp32", 0)
-    assert failed.reason == "RuntimeError: HIP error: invalid device function"
-    # With the lines of the probe itself, which the child was not given as a file to compile.
-    assert "    return lambda: torch.matmul(left, right)" in failed.evidence["traceback"]
 
 
 def test_a_copy_that_changes_is_found_above_quick() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rocmrun.core.report import ProbeCheck, ProbeReport
-from tests.unit.probe.runs import ROOT, TIMEOUTS, run_probe
+from tests.unit.probe.runs import ROOT, TIMEOUTS, gpus, run_probe
 
 SOURCE = ROOT / "tests" / "stub_hip" / "hip.c"
 RUNTIME, RTC = "-DWITH_RUNTIME", "-DWITH_RTC"
@@ -76,18 +76,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build(folder / "torch" / "lib", "libamdhip64.so", RUNTIME)
     build(folder / "torch" / "lib", "libhiprtc.so", RTC)
     return folder
-
-
-def gpus(count: int) -> list[dict[str, Any]]:
-    return [
-        {
-            "index": index,
-            "gfx": "gfx942",
-            "pci_address": f"0000:{0x63 + index:02x}:00.0",
-            "unique_id": f"f330dc00000000{0x63 + index:02x}",
-        }
-        for index in range(count)
-    ]
 
 
 def probe(
