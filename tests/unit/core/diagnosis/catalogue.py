@@ -14,6 +14,7 @@ from rocmrun.system.package_data import read_findings
 DATA = Path(__file__).parents[3] / "data" / "failures.jsonl"
 HELD_OUT = Path(__file__).parents[3] / "data" / "held-out.jsonl"
 LATER = Path(__file__).parents[3] / "data" / "held-out-later.jsonl"
+THIRD = Path(__file__).parents[3] / "data" / "held-out-third.jsonl"
 KINDS: Mapping[str, Kind] = parse_kinds(read_findings())
 
 
@@ -34,24 +35,17 @@ class Case:
 
 def cases() -> tuple[Case, ...]:
     """Return every case of the catalogue."""
-    with DATA.open(encoding="utf-8") as file:
-        return tuple(_case(json.loads(line)) for line in file)
+    return tuple(_case(row) for row in _rows(DATA))
 
 
 def held_out(file: Path = HELD_OUT) -> tuple[Case, ...]:
-    """Return reports that were collected and frozen before any rule was tried on them."""
-    with file.open(encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    return tuple(
-        Case(
-            name=row["id"],
-            kind=row["kind"] or "",
-            text=_text(row),
-            verbatim=True,
-            confirmed=True,
-        )
-        for row in rows
-    )
+    """Return public reports that were collected and frozen before any rule was tried on them."""
+    return tuple(_frozen(row) for row in _rows(file) if not row.get("made"))
+
+
+def from_mechanisms() -> tuple[Case, ...]:
+    """Return texts that were written from a kind's mechanism alone, and frozen as well."""
+    return tuple(_frozen(row) for row in _rows(THIRD) if row.get("made"))
 
 
 def found_in(text: str) -> tuple[Finding, ...]:
@@ -62,6 +56,21 @@ def found_in(text: str) -> tuple[Finding, ...]:
 def names(found: tuple[Finding, ...]) -> list[str]:
     """Return the kinds of findings, in their order."""
     return [finding.kind.slug for finding in found]
+
+
+def _rows(file: Path) -> list[dict[str, object]]:
+    with file.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def _frozen(row: dict[str, object]) -> Case:
+    return Case(
+        name=str(row["id"]),
+        kind=str(row["kind"] or ""),
+        text=_text(row),
+        verbatim=True,
+        confirmed=True,
+    )
 
 
 def _case(row: dict[str, object]) -> Case:
