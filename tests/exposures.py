@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from rocmrun.core.container_rights import Surroundings
 from rocmrun.core.create_request import create_request
-from rocmrun.core.exposure import Exposure, score_request
+from rocmrun.core.exposure.container_rights import Surroundings
+from rocmrun.core.exposure.score import Exposure, score_request
 from tests.builders import plan
 
 CONFINED = Surroundings(lsm=True, engine_lsm=True)

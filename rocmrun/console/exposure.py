@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rocmrun.console.output import print_table
-from rocmrun.core.exposure import HIGHEST, Exposure
+from rocmrun.core.exposure.score import HIGHEST, Exposure
 from rocmrun.core.text import printable
 
 

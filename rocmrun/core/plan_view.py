@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from rocmrun.core.access import AccessForecast
 from rocmrun.core.engine_facts import EngineFacts
-from rocmrun.core.exposure import Exposure
+from rocmrun.core.exposure.score import Exposure
 from rocmrun.core.host import HostFacts
 from rocmrun.core.image_report import ImageReport
 from rocmrun.core.plan import Plan

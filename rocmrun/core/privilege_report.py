@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rocmrun.core.exposure import Exposure
+from rocmrun.core.exposure.score import Exposure
 from rocmrun.core.oracle import TrialResult
 from rocmrun.core.plan import Grant, Plan
 from rocmrun.core.privilege_sides import ROOT, realised

@@ -1,7 +1,7 @@
 """The catalogue of privileges: what each knob exposes, what in ROCm may want it, and what is narrower.
 
 It explains and orders; whether a job needs a privilege is found by running the job without it
-(`rocmrun.core.search`). Severity runs from 0 to 10 and only ranks: `rocmrun.core.exposure` has the weights.
+(`rocmrun.core.search`). Severity runs from 0 to 10 and only ranks: `rocmrun.core.exposure.score` has the weights.
 """
 
 from dataclasses import dataclass, replace

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rocmrun.core.exposure import score_plan
+from rocmrun.core.exposure.score import score_plan
 from rocmrun.core.oracle import TrialResult
 from rocmrun.core.privilege_report import (
     Certificate,

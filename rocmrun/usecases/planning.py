@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from rocmrun.core.exposure import score_plan
+from rocmrun.core.exposure.score import score_plan
 from rocmrun.core.host import HostFacts
 from rocmrun.core.host_json import host_from_json
 from rocmrun.core.image_report import image_report

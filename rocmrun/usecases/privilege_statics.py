@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from rocmrun.core.exposure import score_plan
+from rocmrun.core.exposure.score import score_plan
 from rocmrun.core.plan import Grant, Plan
 from rocmrun.core.privilege_report import Certificate, StaticDifference, changes_since
 from rocmrun.core.run_record import EngineSummary, HostSummary

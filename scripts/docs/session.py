@@ -15,7 +15,7 @@ from rocmrun.core.access import forecast_access
 from rocmrun.core.caller import Caller
 from rocmrun.core.command_line import Options
 from rocmrun.core.draft import PlanRequest
-from rocmrun.core.exposure import score_plan
+from rocmrun.core.exposure.score import score_plan
 from rocmrun.core.host import DeviceNode, HostFacts
 from rocmrun.core.image_report import image_report
 from rocmrun.core.path_facts import PathFacts

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rocmrun.__main__ import run
-from rocmrun.core.exposure import VERSION
-from rocmrun.core.exposure_rows import ROWS
+from rocmrun.core.exposure.rows import ROWS
+from rocmrun.core.exposure.score import VERSION
 from rocmrun.core.grants import KINDS, parse_grant
 from rocmrun.core.host_json import host_to_json
 from rocmrun.errors import all_slugs

@@ -10,7 +10,7 @@ from rocmrun.console.diff_privileges import (
     print_static,
     static_as_json,
 )
-from rocmrun.core.exposure import score_plan
+from rocmrun.core.exposure.score import score_plan
 from rocmrun.core.oracle import TrialResult
 from rocmrun.core.plan import Grant
 from rocmrun.core.privilege_report import (

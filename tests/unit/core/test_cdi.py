@@ -10,7 +10,7 @@ from rocmrun.core.access import forecast_access
 from rocmrun.core.cdi import parse_cdi
 from rocmrun.core.create_request import create_request
 from rocmrun.core.docker_run import docker_run_line
-from rocmrun.core.exposure import score_plan
+from rocmrun.core.exposure.score import score_plan
 from rocmrun.core.host import Gpu, HostFacts
 from rocmrun.core.inspection import weaker
 from rocmrun.core.plan import Plan

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rocmrun.core.container_rights import DEFAULT_CAPABILITIES
+from rocmrun.core.exposure.container_rights import DEFAULT_CAPABILITIES
 from rocmrun.core.grants import CAPABILITIES, KINDS, parse_grant
 from rocmrun.core.privileges import (
     AMD_RECIPE,

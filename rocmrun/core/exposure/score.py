@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from rocmrun.core.container_rights import ContainerRights, Surroundings
 from rocmrun.core.create_request import create_request
 from rocmrun.core.engine_facts import EngineFacts
-from rocmrun.core.exposure_row import NotApplicable
-from rocmrun.core.exposure_rows import ROWS, engine_sockets, wildcard_rule
+from rocmrun.core.exposure.container_rights import ContainerRights, Surroundings
+from rocmrun.core.exposure.row import NotApplicable
+from rocmrun.core.exposure.rows import ROWS, engine_sockets, wildcard_rule
 from rocmrun.core.host import HostFacts
 from rocmrun.core.host_paths import is_raw_device
 from rocmrun.core.plan import Plan

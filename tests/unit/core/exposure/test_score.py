@@ -9,9 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocmrun.core.container_rights import DEFAULT_CAPABILITIES, ContainerRights, Surroundings
 from rocmrun.core.create_request import create_request
-from rocmrun.core.exposure import (
+from rocmrun.core.exposure.capabilities import WEIGHED, WEIGHTLESS
+from rocmrun.core.exposure.container_rights import (
+    DEFAULT_CAPABILITIES,
+    ContainerRights,
+    Surroundings,
+)
+from rocmrun.core.exposure.row import Finding
+from rocmrun.core.exposure.rows import ROWS
+from rocmrun.core.exposure.score import (
     VERSION,
     Exposure,
     Row,
@@ -20,9 +27,6 @@ from rocmrun.core.exposure import (
     score_plan,
     score_request,
 )
-from rocmrun.core.exposure_capabilities import WEIGHED, WEIGHTLESS
-from rocmrun.core.exposure_row import Finding
-from rocmrun.core.exposure_rows import ROWS
 from rocmrun.core.grants import CAPABILITIES
 from rocmrun.core.plan import Plan
 from tests.builders import ENGINE, host, plan, privileges

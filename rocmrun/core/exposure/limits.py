@@ -1,7 +1,7 @@
 """What a container may take or disturb: limits, namespaces of little weight, and how it is kept going."""
 
-from rocmrun.core.container_rights import ContainerRights
-from rocmrun.core.exposure_row import Finding, RowKind
+from rocmrun.core.exposure.container_rights import ContainerRights
+from rocmrun.core.exposure.row import Finding, RowKind
 
 
 def _pids(c: ContainerRights) -> Finding:

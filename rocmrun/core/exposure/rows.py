@@ -5,10 +5,10 @@ A row looks at a container and says how bad it is there, from 0 to 1, in one pla
 version of the score.
 """
 
-from rocmrun.core.container_rights import BoundMount, ContainerRights
-from rocmrun.core.exposure_capabilities import CAPABILITY_ROWS, SECCOMP_UNLOCKS
-from rocmrun.core.exposure_limits import LIMIT_ROWS
-from rocmrun.core.exposure_row import Finding, NotApplicable, RowKind
+from rocmrun.core.exposure.capabilities import CAPABILITY_ROWS, SECCOMP_UNLOCKS
+from rocmrun.core.exposure.container_rights import BoundMount, ContainerRights
+from rocmrun.core.exposure.limits import LIMIT_ROWS
+from rocmrun.core.exposure.row import Finding, NotApplicable, RowKind
 from rocmrun.core.host_paths import is_raw_device, is_sensitive, socket_reached
 
 ADMIN_GROUPS = frozenset({"0", "root", "docker", "6", "disk"})  # 6 is disk on Debian and Fedora

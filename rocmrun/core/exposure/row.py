@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from rocmrun.core.container_rights import ContainerRights
+from rocmrun.core.exposure.container_rights import ContainerRights
 
 
 class Finding(NamedTuple):

@@ -7,8 +7,8 @@ the row on seccomp counts.
 
 from collections.abc import Callable
 
-from rocmrun.core.container_rights import ContainerRights
-from rocmrun.core.exposure_row import Finding, RowKind
+from rocmrun.core.exposure.container_rights import ContainerRights
+from rocmrun.core.exposure.row import Finding, RowKind
 
 # How much more of the kernel the engine's default filter opens for a capability in the bounding set.
 SECCOMP_UNLOCKS = {"SYS_NICE": 0.05, "SYS_PTRACE": 0.15, "SYS_ADMIN": 0.6}

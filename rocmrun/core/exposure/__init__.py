@@ -1,0 +1,1 @@
+"""The exposure score: how much of a host a container can reach."""
