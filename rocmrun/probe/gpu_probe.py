@@ -2451,6 +2451,18 @@ def claimed(seen: dict[str, Any], planned: list[dict[str, Any]], index: int) -> 
     return claims
 
 
+def same_device(every: list[list[int]]) -> list[str]:
+    """Return why devices cannot be told apart; partitions of one GPU may say the same.
+
+    *every* holds, for each device, the planned GPUs that it can be.
+    """
+    return [
+        f"{same} devices say that they are the same GPU: two indices reach one device"
+        for claims in sorted({tuple(claims) for claims in every})
+        if (same := sum(tuple(other) == claims for other in every)) > len(claims)
+    ]
+
+
 def device_identity(torch: Any, accelerator: str) -> dict[str, Any]:
     """Return what torch tells of the visible device; versions without a field leave None."""
     properties = torch.cuda.get_device_properties(0)
@@ -7369,15 +7381,9 @@ class Controller:
         return passed
 
     def _distinct(self, stage: str) -> None:
-        """Fail when two devices say that they are one; partitions of one GPU may say the same."""
         every = self._claims.get(stage, [])
-        for claims in {tuple(claims) for claims in every}:
-            same = sum(tuple(other) == claims for other in every)
-            if same > len(claims):
-                reason = (
-                    f"{same} devices say that they are the same GPU: two indices reach one device"
-                )
-                self._events.fail(stage, "distinct", reason, evidence={"claims": every})
+        for reason in same_device(every):
+            self._events.fail(stage, "distinct", reason, evidence={"claims": every})
 
     def _together(self, children: list[Child], passed: list[bool], wave: int) -> None:
         count = len(passed)

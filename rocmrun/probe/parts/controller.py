@@ -9,6 +9,7 @@ from typing import Any
 
 from rocmrun.probe.parts.events import Events, made_check, say
 from rocmrun.probe.parts.hip_layer import HipLayer, which_is_broken
+from rocmrun.probe.parts.identity import same_device
 from rocmrun.probe.parts.operators import run_operators
 from rocmrun.probe.parts.own_stage import run_own_checks
 from rocmrun.probe.parts.peer_copies import known_hang, reason_not_to_copy
@@ -268,15 +269,9 @@ class Controller:
         return passed
 
     def _distinct(self, stage: str) -> None:
-        """Fail when two devices say that they are one; partitions of one GPU may say the same."""
         every = self._claims.get(stage, [])
-        for claims in {tuple(claims) for claims in every}:
-            same = sum(tuple(other) == claims for other in every)
-            if same > len(claims):
-                reason = (
-                    f"{same} devices say that they are the same GPU: two indices reach one device"
-                )
-                self._events.fail(stage, "distinct", reason, evidence={"claims": every})
+        for reason in same_device(every):
+            self._events.fail(stage, "distinct", reason, evidence={"claims": every})
 
     def _together(self, children: list[Child], passed: list[bool], wave: int) -> None:
         count = len(passed)

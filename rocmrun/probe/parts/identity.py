@@ -48,6 +48,18 @@ def claimed(seen: dict[str, Any], planned: list[dict[str, Any]], index: int) -> 
     return claims
 
 
+def same_device(every: list[list[int]]) -> list[str]:
+    """Return why devices cannot be told apart; partitions of one GPU may say the same.
+
+    *every* holds, for each device, the planned GPUs that it can be.
+    """
+    return [
+        f"{same} devices say that they are the same GPU: two indices reach one device"
+        for claims in sorted({tuple(claims) for claims in every})
+        if (same := sum(tuple(other) == claims for other in every)) > len(claims)
+    ]
+
+
 def device_identity(torch: Any, accelerator: str) -> dict[str, Any]:
     """Return what torch tells of the visible device; versions without a field leave None."""
     properties = torch.cuda.get_device_properties(0)
