@@ -1,6 +1,8 @@
 """Which GPU runtime a library is linked against, by its ELF file."""
 
 import _ctypes
+import json
+import re
 import shutil
 import struct
 import subprocess
@@ -18,6 +20,19 @@ from rocmrun.probe.parts.linkage import (
     runtime_of,
 )
 from tests.elf_files import shared_library
+
+WHEELS: dict[str, dict[str, list[str]]] = json.loads(
+    (Path(__file__).parent / "recorded" / "wheels-needed-libraries.json").read_text()
+)
+RUNTIMES = {
+    "bitsandbytes": "both",
+    "pytorch-triton-rocm": "rocm",
+    "torchaudio": "cuda",
+    "torchvision": "cuda",
+    "triton": "none",
+    "vllm": "cuda",
+    "xformers": "cuda",
+}
 
 
 def written(path: Path, data: bytes) -> str:
@@ -139,6 +154,26 @@ def test_a_package_of_very_many_libraries_is_bounded(tmp_path: Path) -> None:
 
 def test_what_is_mapped_is_seen() -> None:
     assert str(Path(_ctypes.__file__).resolve()) in mapped_libraries()
+
+
+@pytest.mark.parametrize("wheel", sorted(WHEELS))
+def test_real_wheels_are_told_by_what_they_need(wheel: str) -> None:
+    """torchvision and torchaudio of the default index are builds for CUDA; triton itself is for neither."""
+    found: dict[str, list[str]] = {}
+    for library, needed in WHEELS[wheel].items():
+        found.setdefault(linked_to(needed), []).append(library)
+
+    assert runtime_of(found) == RUNTIMES[wheel.partition(" ")[0]]
+
+
+def test_bitsandbytes_has_a_library_for_each_runtime() -> None:
+    """Whose names say the same as what they need."""
+    libraries = WHEELS["bitsandbytes 0.50.2"]
+
+    for library, needed in libraries.items():
+        kind = re.search(r"_(rocm|cuda)\d+\.so", library)
+        assert linked_to(needed) == (kind[1] if kind else "none")
+    assert len({linked_to(needed) for needed in libraries.values()}) == 3
 
 
 def test_a_package_that_brings_both_is_neither() -> None:
