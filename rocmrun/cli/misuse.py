@@ -21,7 +21,7 @@ def usage_error(error: click.ClickException, command: str) -> UsageError:
         details.append(" ".join(context.get_usage().split()))
     if command == "launch" and isinstance(error, click.NoSuchOption):
         # Only this mistake pays for the table.
-        from rocmrun.core.docker_run_reasons import why_no_option
+        from rocmrun.core.docker_run.reasons import why_no_option
 
         if why := why_no_option(error.option_name):
             details.append(f"docker's {error.option_name}: {why}")

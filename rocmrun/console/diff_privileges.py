@@ -9,7 +9,7 @@ from rich.table import Table
 
 from rocmrun.console.output import JSON_VERSION, print_table
 from rocmrun.console.tailored_seccomp import print_filter, reliability
-from rocmrun.core.docker_run import docker_run_line
+from rocmrun.core.docker_run.line import docker_run_line
 from rocmrun.core.exposure.score import HIGHEST, Exposure
 from rocmrun.core.plan import Grant, Plan
 from rocmrun.core.privilege_forms import compose_form, kubernetes_form

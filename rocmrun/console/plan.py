@@ -11,7 +11,7 @@ from rocmrun.console.exposure import exposure_line, print_exposure
 from rocmrun.console.output import JSON_VERSION, print_table
 from rocmrun.console.support import print_support, support_line
 from rocmrun.core.create_request import create_request
-from rocmrun.core.docker_run import docker_run_line
+from rocmrun.core.docker_run.line import docker_run_line
 from rocmrun.core.engine_report import engine_line, engine_to_json
 from rocmrun.core.image_report import ImageReport
 from rocmrun.core.plan import Plan

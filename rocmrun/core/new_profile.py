@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from rocmrun.core.docker_run_notes import LeftOutOption
-from rocmrun.core.docker_run_profile import ImportedRun
+from rocmrun.core.docker_run.as_profile import ImportedRun
+from rocmrun.core.docker_run.notes import LeftOutOption
 from rocmrun.core.text import printable
 from rocmrun.core.toml import dump_toml, load_toml
 from rocmrun.errors import UsageError

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rocmrun.core.create_request import tmpfs_options
-from rocmrun.core.docker_run import image_name
+from rocmrun.core.docker_run.line import image_name
 from rocmrun.core.plan import Plan
 from rocmrun.core.privilege_report import Certificate, PrivilegeVerdict
 from rocmrun.core.privilege_sides import ROOT, realised

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rocmrun.core.docker_run_parser import parse_docker_run
-from rocmrun.core.docker_run_profile import profile_from_run
+from rocmrun.core.docker_run.as_profile import profile_from_run
+from rocmrun.core.docker_run.parser import parse_docker_run
 from rocmrun.core.new_profile import NewProfile, derived_text, given_values, imported_text, parsed
 from rocmrun.core.profile_merge import ProfileFile, ProfileLayer, merge
 from rocmrun.core.profile_parameters import missing_parameters, parameter_values, partly_filled_in

@@ -14,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from rocmrun import __version__
 from rocmrun.core.create_request import create_request
-from rocmrun.core.docker_run import docker_run_arguments
+from rocmrun.core.docker_run.line import docker_run_arguments
 from rocmrun.core.draft import PlanRequest
 from rocmrun.core.host import HostFacts
 from rocmrun.core.lock import Lock, parse_lock

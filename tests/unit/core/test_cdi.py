@@ -9,7 +9,7 @@ import pytest
 from rocmrun.core.access import forecast_access
 from rocmrun.core.cdi import parse_cdi
 from rocmrun.core.create_request import create_request
-from rocmrun.core.docker_run import docker_run_line
+from rocmrun.core.docker_run.line import docker_run_line
 from rocmrun.core.exposure.score import score_plan
 from rocmrun.core.host import Gpu, HostFacts
 from rocmrun.core.inspection import weaker

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from rocmrun.core.create_request import create_request
-from rocmrun.core.docker_run import docker_run_arguments
+from rocmrun.core.docker_run.line import docker_run_arguments
 from rocmrun.core.inspection import weaker
 from rocmrun.core.plan import Plan
 from rocmrun.core.ungranted import ungranted

@@ -2,8 +2,8 @@
 
 import re
 
-from rocmrun.core.docker_run_options import SAME, RunOption
-from rocmrun.core.shell_words import plain
+from rocmrun.core.docker_run.options import SAME, RunOption
+from rocmrun.core.docker_run.shell_words import plain
 
 _CAPABILITIES = {
     "SYS_PTRACE": 'for debuggers alone; for them: [debug] privileges = ["cap:SYS_PTRACE"], which --debug turns on',

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rocmrun.core.closest import did_you_mean
-from rocmrun.core.shell_words import Word, plain
+from rocmrun.core.docker_run.shell_words import Word, plain
 
 # github.com/docker/cli, cli/command/container/opts.go and run.go; the last line is Podman's alone.
 _VALUED = """

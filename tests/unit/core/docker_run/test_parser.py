@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.docker_run_parser import DockerRun, parse_docker_run
-from rocmrun.core.shell_words import plain
+from rocmrun.core.docker_run.parser import DockerRun, parse_docker_run
+from rocmrun.core.docker_run.shell_words import plain
 from rocmrun.errors import UsageError
-from tests.unit.core.recipes import RECIPES, Recipe
+from tests.unit.core.docker_run.recipes import RECIPES, Recipe
 
-COLLECTION = Path(__file__).parents[4] / "shared" / "data" / "recipes.jsonl"
+COLLECTION = Path(__file__).parents[5] / "shared" / "data" / "recipes.jsonl"
 KINDS = frozenset({"docker-run", "docker-create", "podman-run"})
 # The collection's own: no image, or none that a registry takes. Nothing is read in another way there.
 _NO_REPAIR = frozenset({"no image", "invalid reference format"})

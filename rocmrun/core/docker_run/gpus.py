@@ -2,9 +2,9 @@
 
 import re
 
-from rocmrun.core.docker_run_mounts import GPU_PATHS, mounts_of
-from rocmrun.core.docker_run_parser import DockerRun
-from rocmrun.core.shell_words import OPEN, plain
+from rocmrun.core.docker_run.mounts import GPU_PATHS, mounts_of
+from rocmrun.core.docker_run.parser import DockerRun
+from rocmrun.core.docker_run.shell_words import OPEN, plain
 
 VISIBLE = frozenset({
     "AMD_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES",

@@ -4,14 +4,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rocmrun.core.docker_run_options import (
+from rocmrun.core.docker_run.options import (
     GLOBAL_SHORT_VALUED,
     GLOBAL_VALUED,
     RunOption,
     is_true,
     take_options,
 )
-from rocmrun.core.shell_words import OPEN, Word, expressions, plain, read_shell
+from rocmrun.core.docker_run.shell_words import OPEN, Word, expressions, plain, read_shell
 from rocmrun.errors import UsageError
 
 PROGRAMS = frozenset({"docker", "podman", "nerdctl"})
@@ -27,7 +27,7 @@ _ALIAS = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DockerRun:
-    """A `docker run` line, taken apart. Texts hold marked expressions (`rocmrun.core.shell_words`).
+    """A `docker run` line, taken apart. Texts hold marked expressions (`rocmrun.core.docker_run.shell_words`).
 
     Attributes:
         options: In the order given; an option that may be repeated adds up, of others the last counts.

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rocmrun.core.docker_run_parser import parse_docker_run
-from rocmrun.core.docker_run_profile import ImportedRun, profile_from_run
-from rocmrun.core.docker_run_reasons import why_no_option
+from rocmrun.core.docker_run.as_profile import ImportedRun, profile_from_run
+from rocmrun.core.docker_run.parser import parse_docker_run
+from rocmrun.core.docker_run.reasons import why_no_option
 from rocmrun.core.new_profile import imported_text
 from rocmrun.core.profile_parameters import filled_in
 from rocmrun.core.profile_parse import find_mistakes
 from rocmrun.errors import RocmrunError
 from tests.builders import granted, host, plan
-from tests.unit.core.recipes import RECIPES, Recipe
-from tests.unit.core.test_docker_run_parser import collected
+from tests.unit.core.docker_run.recipes import RECIPES, Recipe
+from tests.unit.core.docker_run.test_parser import collected
 
 
 def imported(options: str, *, image: str = "x/y:1.0", command: str = "") -> ImportedRun:

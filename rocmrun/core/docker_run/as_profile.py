@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from rocmrun.core.docker_run_gpus import VISIBLE, indices, is_gpu, select_of
-from rocmrun.core.docker_run_mounts import MountTables, mounts_of
-from rocmrun.core.docker_run_notes import LeftOutOption, RunNotes
-from rocmrun.core.docker_run_options import RunOption
-from rocmrun.core.docker_run_parser import DockerRun
-from rocmrun.core.docker_run_reasons import NOTHING_LOST, reason_for
+from rocmrun.core.docker_run.gpus import VISIBLE, indices, is_gpu, select_of
+from rocmrun.core.docker_run.mounts import MountTables, mounts_of
+from rocmrun.core.docker_run.notes import LeftOutOption, RunNotes
+from rocmrun.core.docker_run.options import RunOption
+from rocmrun.core.docker_run.parser import DockerRun
+from rocmrun.core.docker_run.reasons import NOTHING_LOST, reason_for
+from rocmrun.core.docker_run.shell_words import CLOSE, OPEN, expressions, plain
 from rocmrun.core.reference import parse_reference
 from rocmrun.core.secret_names import names_secret, without_secrets
-from rocmrun.core.shell_words import CLOSE, OPEN, expressions, plain
 from rocmrun.errors import ReferenceInvalid
 
 _CALLER = re.compile(r"\$(UID|\{UID\}|\(id -u\))(:\$(GID|\{GID\}|\(id -g\)))?")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from rocmrun.core.create_request import create_request
-from rocmrun.core.docker_run import docker_run_arguments, docker_run_line, image_name
+from rocmrun.core.docker_run.line import docker_run_arguments, docker_run_line, image_name
 from rocmrun.core.plan import Plan, PlannedImage
 from tests.builders import DIGEST, IMAGE_ID, SECCOMP, plan, privileges
 from tests.strategies import examples, plans

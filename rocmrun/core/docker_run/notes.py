@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass, field
 
+from rocmrun.core.docker_run.shell_words import pieces
 from rocmrun.core.profile_parameters import escaped
 from rocmrun.core.secret_names import without_secrets
-from rocmrun.core.shell_words import pieces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

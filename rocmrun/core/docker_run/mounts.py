@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rocmrun.core import baseline
-from rocmrun.core.docker_run_notes import RunNotes
-from rocmrun.core.docker_run_parser import DockerRun
+from rocmrun.core.docker_run.notes import RunNotes
+from rocmrun.core.docker_run.parser import DockerRun
+from rocmrun.core.docker_run.shell_words import CLOSE, OPEN, pieces, plain
 from rocmrun.core.host_paths import is_sensitive, socket_reached
-from rocmrun.core.shell_words import CLOSE, OPEN, pieces, plain
 
 _HOME = re.compile(r"~|\$HOME|\$\{HOME\}|/home(/[^/]+)?|/root")
 _KEYS = (".ssh", ".gnupg", ".aws", ".kube", ".docker", ".netrc")
