@@ -7,6 +7,7 @@ import re
 
 # Longer ones may be a telephone's or an account's.
 LONGEST_NUMBER = 7
+_MOST_RUNS = 2
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_+-]+")
 # What names carry that are no word: versions, devices, targets, addresses of PCI, numbers.
 _PLAIN = re.compile(
@@ -38,8 +39,8 @@ def _is_public_piece(piece: str, words: frozenset[str]) -> bool:
     if len(piece) == 1 or piece.lower() in words or _PLAIN.fullmatch(piece):
         return True
     runs = re.findall(r"[A-Za-z]+|\d+", piece)
-    # "rocm7", "ubuntu24", "70b", "v2".
-    return all(
+    # "rocm7", "ubuntu24", "70b", "v2"; more of them may be anybody's number.
+    return len(runs) <= _MOST_RUNS and all(
         len(run) <= LONGEST_NUMBER
         if run.isdigit()
         else run.lower() in words or (len(run) == 1 and run in "bkprvxBKPRVX")
