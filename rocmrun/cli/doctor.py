@@ -8,6 +8,7 @@ import click
 from rocmrun.cli.doctor_bundle import bundle_options, check_bundle, judge, read_saved, write
 from rocmrun.cli.main import command_context
 from rocmrun.cli.options import (
+    Seconds,
     host_root_option,
     json_option,
     lockfile_option,
@@ -34,13 +35,13 @@ from rocmrun.cli.options import (
 )
 @click.option(
     "--watch",
-    type=click.FloatRange(min=1),
+    type=Seconds(min=1),
     metavar="SECONDS",
     help="With --container: look for that long, until Ctrl-C at most.",
 )
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0.1),
+    type=Seconds(min=0.1),
     metavar="SECONDS",
     help="With --watch: between two samples; 1 by default.",
 )

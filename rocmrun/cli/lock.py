@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from rocmrun.cli.main import command_context
-from rocmrun.cli.options import json_option, lockfile_option, profile_dir_option, set_option
+from rocmrun.cli.options import (
+    Seconds,
+    json_option,
+    lockfile_option,
+    profile_dir_option,
+    set_option,
+)
 from rocmrun.console.output import emit, emit_json, say, warn
 from rocmrun.errors import UsageError
 
@@ -69,7 +75,7 @@ def _platform(_context: click.Context, option: click.Parameter, text: str | None
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(0, min_open=True),
+    type=Seconds(0, min_open=True),
     default=30.0,
     show_default=True,
     metavar="SECONDS",

@@ -1,5 +1,6 @@
 """Options that several commands share, each declared once."""
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -7,6 +8,34 @@ from typing import Any, TypeVar
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
+# Longer than anything is waited for or watched, and a time that every clock takes.
+_LONGEST_SECONDS = 366 * 24 * 3600
+
+
+class Number(click.FloatRange):
+    """A number in a range: click takes "nan" for one in every range."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number."""
+        found = float(super().convert(value, param, ctx))
+        if math.isnan(found):
+            self.fail(f"{value!r} is no number", param, ctx)
+        return found
+
+
+class Seconds(Number):
+    """A time in seconds, a year at most."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the seconds."""
+        found = super().convert(value, param, ctx)
+        if found > _LONGEST_SECONDS:
+            self.fail(f"{value!r} is more than a year", param, ctx)
+        return found
 
 
 def _settings(
@@ -91,7 +120,7 @@ def wait_option(function: F) -> F:
     return click.option(
         "--wait",
         "wait_seconds",
-        type=click.FloatRange(min=0),
+        type=Seconds(min=0),
         default=0,
         metavar="SECONDS",
         help="Wait for GPUs that are in use.",

@@ -8,7 +8,7 @@ import click
 
 from rocmrun.cli.asking import ask_options
 from rocmrun.cli.main import command_context
-from rocmrun.cli.options import json_option
+from rocmrun.cli.options import Number, json_option
 
 if TYPE_CHECKING:
     from rocmrun.usecases.ask import Ask
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--max-exposure",
-    type=click.FloatRange(0, 10),
+    type=Number(0, 10),
     metavar="X",
     help="Exit 1 when the exposure is above X, as it is shown.",
 )
