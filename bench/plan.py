@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from rocmrun.core.planner import make_plan  # noqa: E402
+from rocmrun.core.planning.planner import make_plan  # noqa: E402
 from rocmrun.system.sysfs import read_host  # noqa: E402
 from tests.builders import request  # noqa: E402
 from tests.hosts import build_host, mi300x_partitions  # noqa: E402

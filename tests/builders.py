@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from rocmrun.core.caller import Caller
-from rocmrun.core.draft import PlanRequest
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import DeviceNode, Gpu, HostFacts, NumaNode
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.plan import Plan, PlannedImage
-from rocmrun.core.planner import make_plan
+from rocmrun.core.planning.draft import PlanRequest
+from rocmrun.core.planning.planner import make_plan
 from rocmrun.core.profile_parse import parse_profile
 
 GIB = 1024**3

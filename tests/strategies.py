@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, assume, settings
 from hypothesis import strategies as st
 
 from rocmrun.core.caller import Caller
-from rocmrun.core.draft import PlanRequest
 from rocmrun.core.host import HostFacts
 from rocmrun.core.path_facts import PathFacts
 from rocmrun.core.plan import Plan
-from rocmrun.core.planner import make_plan
+from rocmrun.core.planning.draft import PlanRequest
+from rocmrun.core.planning.planner import make_plan
 from rocmrun.errors import RocmrunError
 from tests.builders import CALLER, ENGINE, GIB, IMAGE, gpu, host, node, request
 

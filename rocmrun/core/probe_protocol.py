@@ -6,7 +6,7 @@ from typing import Any
 from rocmrun.core.gpu_table import GpuTable, peaks_of
 from rocmrun.core.grants import CAPABILITIES
 from rocmrun.core.plan import Plan, canonical_json
-from rocmrun.core.plan_checks import sent_check
+from rocmrun.core.planning.checks import sent_check
 from rocmrun.core.probe_grants import surroundings
 
 PROTOCOL_VERSION = 1

@@ -9,7 +9,7 @@ from rocmrun.core.grants import ParsedGrant, parse_grant
 from rocmrun.core.host import HostFacts
 from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.core.path_facts import PathFacts, VolumeFacts
-from rocmrun.core.plan_checks import LONGEST_FILE_BYTES
+from rocmrun.core.planning.checks import LONGEST_FILE_BYTES
 from rocmrun.core.profile_parse import Mistake, invalid
 from rocmrun.core.seccomp import compact_seccomp
 from rocmrun.errors import ProfileInvalid

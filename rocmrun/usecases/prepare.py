@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rocmrun.core import command_line
 from rocmrun.core.access import AccessForecast, forecast_access
-from rocmrun.core.draft import PlanRequest
 from rocmrun.core.engine_check import check_engine
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts
@@ -16,7 +15,8 @@ from rocmrun.core.loaded_profile import LoadedProfile, override
 from rocmrun.core.lock import LockedFacts, PinnedImage
 from rocmrun.core.path_facts import PathFacts, VolumeFacts
 from rocmrun.core.plan import Plan
-from rocmrun.core.planner import make_plan
+from rocmrun.core.planning.draft import PlanRequest
+from rocmrun.core.planning.planner import make_plan
 from rocmrun.core.probe_image import check_volumes
 from rocmrun.core.signature import VerifiedSignature
 from rocmrun.core.support import SupportReport

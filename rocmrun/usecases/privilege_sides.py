@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from rocmrun.core.draft import PlanRequest
 from rocmrun.core.host import HostFacts
 from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.core.plan import Plan
-from rocmrun.core.planner import make_plan
+from rocmrun.core.planning.draft import PlanRequest
+from rocmrun.core.planning.planner import make_plan
 from rocmrun.core.privilege_sides import (
     ROOT,
     TAILORED_REASON,

@@ -9,7 +9,7 @@ from typing import Any
 
 from rocmrun.core.host import HostFacts
 from rocmrun.core.plan import Plan, canonical_json
-from rocmrun.core.plan_security import SECCOMP_RULES
+from rocmrun.core.planning.security import SECCOMP_RULES
 from rocmrun.core.seccomp import compact_seccomp
 from rocmrun.core.seccomp_filter import SeccompFilter, Surface, parse_filter
 from rocmrun.core.seccomp_tailored import SeccompBase

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from rocmrun.core.plan import Plan
-from rocmrun.core.plan_security import SECCOMP_RULES
+from rocmrun.core.planning.security import SECCOMP_RULES
 from rocmrun.core.profile import Profile
 from rocmrun.core.search import Search
 from rocmrun.core.search_space import Finding, Question, Settings, Space

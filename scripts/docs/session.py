@@ -14,13 +14,13 @@ from rocmrun.console.plan import print_plan
 from rocmrun.core.access import forecast_access
 from rocmrun.core.caller import Caller
 from rocmrun.core.command_line import Options
-from rocmrun.core.draft import PlanRequest
 from rocmrun.core.exposure.score import score_plan
 from rocmrun.core.host import DeviceNode, HostFacts
 from rocmrun.core.image_report import image_report
 from rocmrun.core.path_facts import PathFacts
 from rocmrun.core.plan_view import PlanView
-from rocmrun.core.planner import make_plan
+from rocmrun.core.planning.draft import PlanRequest
+from rocmrun.core.planning.planner import make_plan
 from rocmrun.system.profile_search import ProfileDirectory, ProfileSearch, shipped_directory
 from rocmrun.system.sysfs import read_host
 from rocmrun.usecases.ask import Ask

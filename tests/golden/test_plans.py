@@ -15,11 +15,11 @@ from syrupy.assertion import SnapshotAssertion
 from rocmrun import __version__
 from rocmrun.core.create_request import create_request
 from rocmrun.core.docker_run.line import docker_run_arguments
-from rocmrun.core.draft import PlanRequest
 from rocmrun.core.host import HostFacts
 from rocmrun.core.lock import Lock, parse_lock
 from rocmrun.core.plan import Plan, PlannedImage
-from rocmrun.core.planner import make_plan
+from rocmrun.core.planning.draft import PlanRequest
+from rocmrun.core.planning.planner import make_plan
 from rocmrun.core.reference import parse_reference
 from rocmrun.system.profile_search import default_search
 from rocmrun.system.sysfs import read_host

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocmrun.core.plan import Plan
-from rocmrun.core.planner import make_plan
+from rocmrun.core.planning.planner import make_plan
 from rocmrun.core.privilege_sides import (
     Asked,
     items_of,

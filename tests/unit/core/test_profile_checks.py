@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.plan_checks import planned_check, sent_check, text_hash
+from rocmrun.core.planning.checks import planned_check, sent_check, text_hash
 from rocmrun.core.profile_parse import dump_profile, parse_profile
 from rocmrun.core.toml import load_toml
 from rocmrun.errors import ProfileInvalid

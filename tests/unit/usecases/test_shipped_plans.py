@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rocmrun.core.create_request import create_request
-from rocmrun.core.draft import PlanRequest
 from rocmrun.core.plan import Plan, PlannedImage
-from rocmrun.core.planner import make_plan
+from rocmrun.core.planning.draft import PlanRequest
+from rocmrun.core.planning.planner import make_plan
 from rocmrun.core.reference import parse_reference
 from rocmrun.core.ungranted import ungranted
 from rocmrun.system.profile_search import ProfileDirectory, ProfileSearch, shipped_directory

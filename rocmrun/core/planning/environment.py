@@ -3,11 +3,11 @@
 from fnmatch import fnmatchcase
 
 from rocmrun.core import baseline
-from rocmrun.core.draft import Draft
 from rocmrun.core.host import Gpu
 from rocmrun.core.identity import ENTER, Identity
 from rocmrun.core.image_report import environment_lints, target_lints
 from rocmrun.core.plan import PlannedDevice
+from rocmrun.core.planning.draft import Draft
 
 ROOT_HOME = "/root"
 

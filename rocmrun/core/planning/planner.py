@@ -4,24 +4,24 @@ import ipaddress
 
 from rocmrun import __version__
 from rocmrun.core import baseline
-from rocmrun.core.draft import Draft, PlanRequest
 from rocmrun.core.host import Gpu
 from rocmrun.core.identity import Identity
 from rocmrun.core.image_user import numeric_ids
 from rocmrun.core.plan import Plan, PlannedPort, ProbeSettings
-from rocmrun.core.plan_checks import planned_check
-from rocmrun.core.plan_devices import (
+from rocmrun.core.planning.checks import planned_check
+from rocmrun.core.planning.devices import (
     choose_gpus,
     isolation_grade,
     plan_devices,
     plan_groups,
     planned_gpus,
 )
-from rocmrun.core.plan_environment import note_image, plan_environment
-from rocmrun.core.plan_health import plan_health
-from rocmrun.core.plan_secrets import plan_secrets
-from rocmrun.core.plan_security import plan_security
-from rocmrun.core.plan_storage import plan_cache, plan_mounts, plan_tmpfs
+from rocmrun.core.planning.draft import Draft, PlanRequest
+from rocmrun.core.planning.environment import note_image, plan_environment
+from rocmrun.core.planning.health import plan_health
+from rocmrun.core.planning.secrets import plan_secrets
+from rocmrun.core.planning.security import plan_security
+from rocmrun.core.planning.storage import plan_cache, plan_mounts, plan_tmpfs
 from rocmrun.core.policy import check_policy
 from rocmrun.core.probe_image import WHOSE, named
 from rocmrun.core.recipe import left_out

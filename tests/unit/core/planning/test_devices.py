@@ -7,7 +7,7 @@ import pytest
 
 from rocmrun.core.host import Link
 from rocmrun.core.plan import PlannedDevice
-from rocmrun.core.plan_devices import planned_gpus
+from rocmrun.core.planning.devices import planned_gpus
 from rocmrun.errors import (
     DevicePermission,
     DevicesMissing,

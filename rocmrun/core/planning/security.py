@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from rocmrun.core import baseline
-from rocmrun.core.draft import AskedPrivilege, Draft
 from rocmrun.core.plan import PlannedUlimit
+from rocmrun.core.planning.draft import AskedPrivilege, Draft
 from rocmrun.errors import PlanRefused, UsageError
 
 # Docker's default seccomp profile keys these rules on the bounding set alone, so that for a non-root

@@ -6,10 +6,10 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from rocmrun.core.cdi import REFRESH
-from rocmrun.core.draft import Draft
 from rocmrun.core.host import DeviceNode, Gpu
 from rocmrun.core.plan import PlannedDevice, PlannedGpu
-from rocmrun.core.plan_cdi import plan_cdi
+from rocmrun.core.planning.cdi import plan_cdi
+from rocmrun.core.planning.draft import Draft
 from rocmrun.core.selection import select_gpus
 from rocmrun.errors import (
     DevicePermission,

@@ -2,8 +2,8 @@
 
 import shlex
 
-from rocmrun.core.draft import Draft
 from rocmrun.core.plan import PlannedHealth
+from rocmrun.core.planning.draft import Draft
 
 
 def plan_health(draft: Draft) -> PlannedHealth | None:

@@ -1,9 +1,9 @@
 """GPUs through the engine's CDI: the nodes that the specification brings, each a grant, and what refuses it."""
 
 from rocmrun.core.cdi import CARD, CdiDevice, CdiNode, choose_devices
-from rocmrun.core.draft import Draft
 from rocmrun.core.host import DeviceNode, Gpu
 from rocmrun.core.plan import PlannedDevice
+from rocmrun.core.planning.draft import Draft
 from rocmrun.errors import CdiStale, EngineUnsuitable, PlanRefused
 
 _NODES_INSTEAD = 'write [gpus] inject = "nodes", which needs no CDI'

@@ -1,7 +1,7 @@
 """Secrets of a plan: which files the workload gets. Their values are read when the container starts, and never planned."""
 
-from rocmrun.core.draft import Draft
 from rocmrun.core.plan import PlannedSecret
+from rocmrun.core.planning.draft import Draft
 
 
 def plan_secrets(draft: Draft) -> tuple[PlannedSecret, ...]:

@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from rocmrun.core import baseline
-from rocmrun.core.draft import Draft
 from rocmrun.core.host import Gpu
 from rocmrun.core.plan import PlannedMount, PlannedTmpfs
+from rocmrun.core.planning.draft import Draft
 from rocmrun.core.profile import Mount
 from rocmrun.core.text import human_size, short_digest
 from rocmrun.core.toml import key_path

@@ -8,9 +8,9 @@ from hypothesis import given
 
 from rocmrun.core.caller import Caller
 from rocmrun.core.create_request import create_request
-from rocmrun.core.draft import PlanRequest
 from rocmrun.core.plan import PlannedPort, canonical_json
-from rocmrun.core.planner import make_plan
+from rocmrun.core.planning.draft import PlanRequest
+from rocmrun.core.planning.planner import make_plan
 from rocmrun.core.ungranted import ungranted
 from rocmrun.errors import PlanRefused, ProfileInvalid, RocmrunError
 from tests.builders import (
