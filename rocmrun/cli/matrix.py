@@ -42,7 +42,7 @@ def command(
     """
     from rocmrun.console.matrix import age_line, matrix_as_json, print_matrix
     from rocmrun.console.output import emit, emit_json, out, warn
-    from rocmrun.core.matrix_query import OLD_AFTER_DAYS
+    from rocmrun.core.support.query import OLD_AFTER_DAYS
     from rocmrun.usecases.matrix import read_matrix
 
     reading = read_matrix(gpu=gpu, rocm=rocm, system=system, lockfile=lockfile)

@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 
 from rocmrun.console.output import JSON_VERSION, print_table
-from rocmrun.core.matrix import GpuRow, OsRow, Release
-from rocmrun.core.matrix_query import Answer, Reading
+from rocmrun.core.support.matrix import GpuRow, OsRow, Release
+from rocmrun.core.support.query import Answer, Reading
 
 _UNKNOWN = "not found"
 

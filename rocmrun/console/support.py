@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rocmrun.console.output import print_table
-from rocmrun.core.support import SupportReport
+from rocmrun.core.support.judge import SupportReport
 
 
 def support_line(report: SupportReport) -> str:

@@ -9,7 +9,7 @@ from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts
 from rocmrun.core.image_report import ImageReport
 from rocmrun.core.report import ProbeReport
-from rocmrun.core.support import Policy, SupportReport
+from rocmrun.core.support.judge import Policy, SupportReport
 
 Result = Literal["ok", "warn", "blocker", "unknown"]
 CHECKS = (

@@ -8,7 +8,7 @@ from rocmrun.core.exposure.score import Exposure
 from rocmrun.core.host import HostFacts
 from rocmrun.core.image_report import ImageReport
 from rocmrun.core.plan import Plan
-from rocmrun.core.support import SupportReport
+from rocmrun.core.support.judge import SupportReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rocmrun.core.gpu_table import parse_gpu_table
 from rocmrun.core.lock import PinnedImage
-from rocmrun.core.matrix import parse_matrix
-from rocmrun.core.matrix_query import Reading, answers, asked_gpu, carriers
+from rocmrun.core.support.matrix import parse_matrix
+from rocmrun.core.support.query import Reading, answers, asked_gpu, carriers
 from rocmrun.system.package_data import read_gpu_table, read_support_matrix
 from rocmrun.usecases.locks import LockPlaces, read_lock
 

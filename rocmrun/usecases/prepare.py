@@ -19,7 +19,7 @@ from rocmrun.core.planning.draft import PlanRequest
 from rocmrun.core.planning.planner import make_plan
 from rocmrun.core.probe_image import check_volumes
 from rocmrun.core.signature import VerifiedSignature
-from rocmrun.core.support import SupportReport
+from rocmrun.core.support.judge import SupportReport
 from rocmrun.core.voice import OnPull
 from rocmrun.errors import EngineUnsuitable
 from rocmrun.system.caller import read_caller

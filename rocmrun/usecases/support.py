@@ -8,10 +8,10 @@ from rocmrun.core.host import HostFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.core.lock import LockedFacts
-from rocmrun.core.matrix import parse_matrix
 from rocmrun.core.plan import Plan
-from rocmrun.core.support import SupportReport, judge
-from rocmrun.core.support_finding import Finding
+from rocmrun.core.support.finding import Finding
+from rocmrun.core.support.judge import SupportReport, judge
+from rocmrun.core.support.matrix import parse_matrix
 from rocmrun.errors import Unsupported
 from rocmrun.system.caller import values_of
 from rocmrun.system.package_data import read_gpu_table, read_support_matrix

@@ -10,8 +10,8 @@ from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts, PciGpu
 from rocmrun.core.image_report import Declared, ImageReport
 from rocmrun.core.report import ProbeCheck, ProbeReport
-from rocmrun.core.support import SupportReport
-from rocmrun.core.support_finding import Finding
+from rocmrun.core.support.finding import Finding
+from rocmrun.core.support.judge import SupportReport
 from tests.builders import gpu, host, node
 
 ENGINE = EngineFacts(

@@ -10,7 +10,7 @@ from rocmrun.core.diagnosis.versions import (
     rocm_versions,
     target_newer_than_rocm,
 )
-from rocmrun.core.matrix import Matrix, parse_matrix
+from rocmrun.core.support.matrix import Matrix, parse_matrix
 from rocmrun.system.package_data import read_support_matrix
 from tests.unit.core.diagnosis.catalogue import found_in, names
 

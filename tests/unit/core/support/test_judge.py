@@ -7,10 +7,10 @@ import pytest
 
 from rocmrun.core.gpu_table import parse_gpu_table
 from rocmrun.core.lock import LockedFacts
-from rocmrun.core.matrix import parse_matrix
-from rocmrun.core.support import DECISIONS, ORDER, SupportReport, judge
-from rocmrun.core.support_finding import Finding, Verdict
-from rocmrun.core.support_host import driver_series
+from rocmrun.core.support.finding import Finding, Verdict
+from rocmrun.core.support.host import driver_series
+from rocmrun.core.support.judge import DECISIONS, ORDER, SupportReport, judge
+from rocmrun.core.support.matrix import parse_matrix
 from rocmrun.system.package_data import read_gpu_table, read_support_matrix
 from tests.builders import gpu, host
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rocmrun.core.host import Gpu, HostFacts
-from rocmrun.core.matrix import Matrix, Release
+from rocmrun.core.support.matrix import Matrix, Release
 
 Subject = Literal["release", "gpu", "system", "kernel", "driver", "torch", "code"]
 Verdict = Literal["supported", "deprecated", "unknown", "outside", "unsupported", "incompatible"]

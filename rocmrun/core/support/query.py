@@ -8,9 +8,9 @@ from typing import Any
 from rocmrun.core.closest import did_you_mean
 from rocmrun.core.gpu_table import GpuTable
 from rocmrun.core.lock import PinnedImage
-from rocmrun.core.matrix import GpuRow, Matrix, OsRow, Release
-from rocmrun.core.support_gpus import GENERIC
-from rocmrun.core.support_names import DISTROS, is_model, is_system, same_model, split_models
+from rocmrun.core.support.gpus import GENERIC
+from rocmrun.core.support.matrix import GpuRow, Matrix, OsRow, Release
+from rocmrun.core.support.names import DISTROS, is_model, is_system, same_model, split_models
 from rocmrun.errors import UsageError
 
 OLD_AFTER_DAYS = 90

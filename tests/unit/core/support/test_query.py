@@ -4,8 +4,8 @@ import pytest
 
 from rocmrun.core.gpu_table import parse_gpu_table
 from rocmrun.core.lock import LockedFacts, PinnedImage
-from rocmrun.core.matrix import parse_matrix
-from rocmrun.core.matrix_query import answers, asked_gpu, carriers
+from rocmrun.core.support.matrix import parse_matrix
+from rocmrun.core.support.query import answers, asked_gpu, carriers
 from rocmrun.errors import UsageError
 from rocmrun.system.package_data import read_gpu_table, read_support_matrix
 from tests.builders import DIGEST

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from rocmrun.core.matrix import Matrix, OsRow
-from rocmrun.core.support_finding import Finding, Job
-from rocmrun.core.support_names import is_kernel, is_model, is_system, kernels_of, system_name
+from rocmrun.core.support.finding import Finding, Job
+from rocmrun.core.support.matrix import Matrix, OsRow
+from rocmrun.core.support.names import is_kernel, is_model, is_system, kernels_of, system_name
 
 
 def judge_system(job: Job) -> Iterator[Finding]:

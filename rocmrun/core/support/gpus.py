@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from rocmrun.core.host import Gpu
 from rocmrun.core.lock import LockedFacts
-from rocmrun.core.matrix import GpuRow
-from rocmrun.core.support_finding import Finding, Job, Verdict
-from rocmrun.core.support_names import is_system, same_model, system_name
+from rocmrun.core.support.finding import Finding, Job, Verdict
+from rocmrun.core.support.matrix import GpuRow
+from rocmrun.core.support.names import is_system, same_model, system_name
 
 # ROCr's registry of generic targets (ROCm/rocm-systems projects/rocr-runtime, isa.cpp, 2025-08).
 GENERIC = {

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from rocmrun.core.gpu_table import GpuTable
 from rocmrun.core.host import Gpu, HostFacts
-from rocmrun.core.matrix import OsRow
+from rocmrun.core.support.matrix import OsRow
 
 # os-release ID → AMD's word.
 DISTROS = {

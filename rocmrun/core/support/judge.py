@@ -11,11 +11,11 @@ from typing import Any, Literal
 from rocmrun.core.gpu_table import GpuTable
 from rocmrun.core.host import Gpu, HostFacts
 from rocmrun.core.lock import LockedFacts
-from rocmrun.core.matrix import Matrix
-from rocmrun.core.support_finding import Finding, Job, Verdict
-from rocmrun.core.support_gpus import judge_code, judge_gpus
-from rocmrun.core.support_host import judge_driver, judge_system
-from rocmrun.core.support_names import model_names
+from rocmrun.core.support.finding import Finding, Job, Verdict
+from rocmrun.core.support.gpus import judge_code, judge_gpus
+from rocmrun.core.support.host import judge_driver, judge_system
+from rocmrun.core.support.matrix import Matrix
+from rocmrun.core.support.names import model_names
 
 Action = Literal["allow", "warn", "block"]
 Policy = Literal["require", "warn", "ignore"]

@@ -1,0 +1,1 @@
+"""AMD's support matrix, and what it says of a job."""
