@@ -12,7 +12,7 @@ from rocmrun.core.image import ImageFacts
 from rocmrun.core.plan import Plan, PlannedImage
 from rocmrun.core.planning.draft import PlanRequest
 from rocmrun.core.planning.planner import make_plan
-from rocmrun.core.profile_parse import parse_profile
+from rocmrun.core.profile.parse import parse_profile
 
 GIB = 1024**3
 DIGEST = "sha256:" + "7f" * 32

@@ -122,7 +122,7 @@ def schema_command() -> None:
       rocmrun profiles schema > profile.schema.json
     """
     from rocmrun.console.profiles import print_schema
-    from rocmrun.core.profile_keys import json_schema
+    from rocmrun.core.profile.keys import json_schema
 
     print_schema(json_schema())
 

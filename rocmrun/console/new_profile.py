@@ -1,7 +1,7 @@
 """What `rocmrun profiles new` says: the file or the text on stdout, everything else on stderr."""
 
 from rocmrun.console.output import emit, say, warn
-from rocmrun.core.new_profile import NewProfile
+from rocmrun.core.profile.new import NewProfile
 
 
 def print_new(made: NewProfile, name: str) -> None:

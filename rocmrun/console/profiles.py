@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rocmrun.console.output import emit, say, warn
-from rocmrun.core.loaded_profile import DEFAULT, shadow_notes
-from rocmrun.core.profile_keys import in_order
-from rocmrun.core.profile_merge import ProfileFile, nearest
-from rocmrun.core.profile_summary import ProfileSummary, ShownProfile
+from rocmrun.core.profile.keys import in_order
+from rocmrun.core.profile.loaded import DEFAULT, shadow_notes
+from rocmrun.core.profile.merge import ProfileFile, nearest
+from rocmrun.core.profile.summary import ProfileSummary, ShownProfile
 from rocmrun.core.text import printable
 from rocmrun.core.toml import KeyPath, dump_toml, key_path
 

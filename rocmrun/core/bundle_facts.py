@@ -11,7 +11,7 @@ from rocmrun.core.host_json import host_to_json
 from rocmrun.core.image_report import Declared, ImageReport
 from rocmrun.core.lock import LockedFacts
 from rocmrun.core.plan import Plan
-from rocmrun.core.profile import Profile
+from rocmrun.core.profile.model import Profile
 from rocmrun.core.redaction import Redactor
 from rocmrun.core.secret_names import names_secret
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rocmrun.core.profile_paths import absolute_path
+from rocmrun.core.profile.paths import absolute_path
 from rocmrun.core.secret_names import names_secret
 from rocmrun.errors import UsageError
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from rocmrun.core.profile import Debug, Fetch, Mount, Profile
+from rocmrun.core.profile.model import Debug, Fetch, Mount, Profile
 from rocmrun.errors import UsageError
 
 # Runs in the image with whatever huggingface_hub it has. Where it still has local_dir_use_symlinks, whose

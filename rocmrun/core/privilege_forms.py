@@ -10,8 +10,8 @@ from rocmrun.core.docker_run.line import image_name
 from rocmrun.core.plan import Plan
 from rocmrun.core.privilege_report import Certificate, PrivilegeVerdict
 from rocmrun.core.privilege_sides import ROOT, realised
-from rocmrun.core.profile import Profile
-from rocmrun.core.profile_parameters import escaped_texts
+from rocmrun.core.profile.model import Profile
+from rocmrun.core.profile.parameters import escaped_texts
 from rocmrun.core.seccomp_tailored import TailoredSeccomp
 from rocmrun.core.text import MIB, printable
 from rocmrun.core.toml import KeyPath, dump_toml

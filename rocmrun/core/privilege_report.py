@@ -9,7 +9,7 @@ from rocmrun.core.oracle import TrialResult
 from rocmrun.core.plan import Grant, Plan
 from rocmrun.core.privilege_sides import ROOT, realised
 from rocmrun.core.privileges import narrower_than, privilege_of
-from rocmrun.core.profile import Profile
+from rocmrun.core.profile.model import Profile
 from rocmrun.core.recording import NOT_ASKED, Recording
 from rocmrun.core.recording_signs import seen_of
 from rocmrun.core.run_record import EngineSummary, HostSummary

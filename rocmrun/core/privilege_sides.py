@@ -18,8 +18,8 @@ from rocmrun.core.privileges import (
     privilege_of,
     severity_of,
 )
-from rocmrun.core.profile import Device, Privilege, Profile
-from rocmrun.core.profile_values import Size
+from rocmrun.core.profile.model import Device, Privilege, Profile
+from rocmrun.core.profile.values import Size
 from rocmrun.core.search_space import Space
 from rocmrun.core.text import GIB
 

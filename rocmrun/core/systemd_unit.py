@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rocmrun.core.profile import Profile
+from rocmrun.core.profile.model import Profile
 from rocmrun.core.text import printable
 from rocmrun.core.workloads import check_container_name
 from rocmrun.errors import UsageError

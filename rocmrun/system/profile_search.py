@@ -11,7 +11,7 @@ from typing import Any
 
 import rocmrun
 from rocmrun.core.closest import did_you_mean
-from rocmrun.core.profile_merge import ProfileFile
+from rocmrun.core.profile.merge import ProfileFile
 from rocmrun.core.toml import load_toml
 from rocmrun.errors import ProfileInvalid, ProfileNotFound
 

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from rocmrun.core.fetching import Download, directory_below, fetch_profile
-from rocmrun.core.loaded_profile import LoadedProfile
+from rocmrun.core.profile.loaded import LoadedProfile
 from rocmrun.core.run_record import RunRecord
 from rocmrun.core.voice import Voice
 from rocmrun.errors import FetchFailed, UsageError

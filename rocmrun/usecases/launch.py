@@ -4,9 +4,9 @@ import contextlib
 from collections.abc import Callable, Mapping
 
 from rocmrun.core.create_request import create_request
-from rocmrun.core.loaded_profile import LoadedProfile, refuse_overrides
 from rocmrun.core.plan import PROBE_LEVELS, Plan
 from rocmrun.core.probe_image import WHOSE, named
+from rocmrun.core.profile.loaded import LoadedProfile, refuse_overrides
 from rocmrun.core.report import ProbeReport
 from rocmrun.core.rights import unequal_rights
 from rocmrun.core.run_record import RunRecord

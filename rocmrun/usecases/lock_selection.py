@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rocmrun.core.lock_changes import Wanted
-from rocmrun.core.profile_merge import ProfileFile
+from rocmrun.core.profile.merge import ProfileFile
 from rocmrun.core.reference import parse_reference
 from rocmrun.core.signature import SignatureRule
 from rocmrun.errors import (

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import rocmrun
-from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.core.lock import Lock, PinnedImage, parse_lock
+from rocmrun.core.profile.loaded import LoadedProfile
 from rocmrun.core.reference import parse_reference
 from rocmrun.errors import LockMissing, LockUnreadable
 from rocmrun.system.files import read_text

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from rocmrun.core.docker_run.as_profile import profile_from_run
 from rocmrun.core.docker_run.parser import parse_docker_run
-from rocmrun.core.new_profile import NewProfile, derived_text, given_values, imported_text, parsed
-from rocmrun.core.profile_merge import ProfileFile, ProfileLayer, merge
-from rocmrun.core.profile_parameters import missing_parameters, parameter_values, partly_filled_in
-from rocmrun.core.profile_parse import find_mistakes, invalid
+from rocmrun.core.profile.merge import ProfileFile, ProfileLayer, merge
+from rocmrun.core.profile.new import NewProfile, derived_text, given_values, imported_text, parsed
+from rocmrun.core.profile.parameters import missing_parameters, parameter_values, partly_filled_in
+from rocmrun.core.profile.parse import find_mistakes, invalid
 from rocmrun.errors import ProfileInvalid, ProfileUnwritable, UsageError
 from rocmrun.system.files import make_directory, write_atomic
 from rocmrun.system.profile_search import SUFFIX, ProfileSearch, is_profile_name

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rocmrun.core.known_strings import Personal
-from rocmrun.core.profile_words import image_words, profile_words, words_of
+from rocmrun.core.profile.words import image_words, profile_words, words_of
 from rocmrun.system.caller import values_of
 from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.doctor import Case

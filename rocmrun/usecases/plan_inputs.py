@@ -7,10 +7,10 @@ from rocmrun.core.cdi import CdiDevice, parse_cdi
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.grants import ParsedGrant, parse_grant
 from rocmrun.core.host import HostFacts
-from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.core.path_facts import PathFacts, VolumeFacts
 from rocmrun.core.planning.checks import LONGEST_FILE_BYTES
-from rocmrun.core.profile_parse import Mistake, invalid
+from rocmrun.core.profile.loaded import LoadedProfile
+from rocmrun.core.profile.parse import Mistake, invalid
 from rocmrun.core.seccomp import compact_seccomp
 from rocmrun.errors import ProfileInvalid
 from rocmrun.system.cdi import read_cdi_files

@@ -11,13 +11,13 @@ from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.image_report import image_claims
-from rocmrun.core.loaded_profile import LoadedProfile, override
 from rocmrun.core.lock import LockedFacts, PinnedImage
 from rocmrun.core.path_facts import PathFacts, VolumeFacts
 from rocmrun.core.plan import Plan
 from rocmrun.core.planning.draft import PlanRequest
 from rocmrun.core.planning.planner import make_plan
 from rocmrun.core.probe_image import check_volumes
+from rocmrun.core.profile.loaded import LoadedProfile, override
 from rocmrun.core.signature import VerifiedSignature
 from rocmrun.core.support.judge import SupportReport
 from rocmrun.core.voice import OnPull

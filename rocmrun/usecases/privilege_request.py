@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rocmrun.core.loaded_profile import LoadedProfile, refuse_overrides
 from rocmrun.core.oracle import CommandOracle
+from rocmrun.core.profile.loaded import LoadedProfile, refuse_overrides
 from rocmrun.core.search_space import Settings
 from rocmrun.errors import UsageError
 from rocmrun.system import gpu_locks

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from rocmrun.core.host import HostFacts
-from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.core.plan import Plan
 from rocmrun.core.planning.draft import PlanRequest
 from rocmrun.core.planning.planner import make_plan
@@ -19,7 +18,8 @@ from rocmrun.core.privilege_sides import (
     with_items,
 )
 from rocmrun.core.privileges import severity_of
-from rocmrun.core.profile import Privilege, Profile
+from rocmrun.core.profile.loaded import LoadedProfile
+from rocmrun.core.profile.model import Privilege, Profile
 from rocmrun.core.search_space import Space
 from rocmrun.core.voice import OnPull
 from rocmrun.errors import PlanRefused, RocmrunError, UsageError

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Self
 
 from rocmrun.core.image import ImageFacts
-from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.core.lock import PinnedImage
 from rocmrun.core.plan import PlannedImage
+from rocmrun.core.profile.loaded import LoadedProfile
 from rocmrun.core.reference import parse_reference
 from rocmrun.core.voice import OnPull
 from rocmrun.errors import ImageGone, LockMissing

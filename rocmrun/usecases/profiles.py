@@ -4,25 +4,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from rocmrun.core.loaded_profile import LoadedProfile, load, provenance
-from rocmrun.core.profile import Profile, Verify
-from rocmrun.core.profile_merge import (
+from rocmrun.core.profile.loaded import LoadedProfile, load, provenance
+from rocmrun.core.profile.merge import (
     MergedProfile,
     ProfileFile,
     ProfileLayer,
     merge,
     merged_tables,
 )
-from rocmrun.core.profile_parameters import (
+from rocmrun.core.profile.model import Profile, Verify
+from rocmrun.core.profile.parameters import (
     filled_in,
     has_reference,
     missing_parameters,
     parameter_values,
     partly_filled_in,
 )
-from rocmrun.core.profile_parse import find_mistakes, invalid
-from rocmrun.core.profile_paths import absolute_key
-from rocmrun.core.profile_summary import ProfileSummary, ShownProfile
+from rocmrun.core.profile.parse import find_mistakes, invalid
+from rocmrun.core.profile.paths import absolute_key
+from rocmrun.core.profile.summary import ProfileSummary, ShownProfile
 from rocmrun.core.reference import parse_reference
 from rocmrun.core.signature import SignatureRule
 from rocmrun.errors import InputError, LockError, ParameterMissing, ProfileInvalid, ProfileNotFound

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rocmrun.core.plan import Plan
 from rocmrun.core.planning.security import SECCOMP_RULES
-from rocmrun.core.profile import Profile
+from rocmrun.core.profile.model import Profile
 from rocmrun.core.search import Search
 from rocmrun.core.search_space import Finding, Question, Settings, Space
 from rocmrun.core.seccomp import compact_seccomp

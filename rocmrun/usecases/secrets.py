@@ -13,7 +13,7 @@ from rocmrun.core import labels
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.identity import Identity
 from rocmrun.core.plan import Plan
-from rocmrun.core.profile import Profile
+from rocmrun.core.profile.model import Profile
 from rocmrun.core.workloads import ALIVE
 from rocmrun.errors import EngineFailed, HostNotReady, SecretMissing
 from rocmrun.system import signals

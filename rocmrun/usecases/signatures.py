@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.core.lock import PinnedImage
+from rocmrun.core.profile.loaded import LoadedProfile
 from rocmrun.core.signature import (
     KEY_VARIABLE,
     SignatureRule,

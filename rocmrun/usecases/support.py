@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from rocmrun.core.gpu_table import parse_gpu_table
 from rocmrun.core.host import HostFacts
 from rocmrun.core.image import ImageFacts
-from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.core.lock import LockedFacts
 from rocmrun.core.plan import Plan
+from rocmrun.core.profile.loaded import LoadedProfile
 from rocmrun.core.support.finding import Finding
 from rocmrun.core.support.judge import SupportReport, judge
 from rocmrun.core.support.matrix import parse_matrix

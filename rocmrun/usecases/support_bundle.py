@@ -37,9 +37,9 @@ from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import DeviceNode, Gpu, HostFacts
 from rocmrun.core.image_report import Declared, ImageReport
 from rocmrun.core.known_strings import Personal
-from rocmrun.core.loaded_profile import LoadedProfile
 from rocmrun.core.lock import LockedFacts
 from rocmrun.core.plan import Plan
+from rocmrun.core.profile.loaded import LoadedProfile
 from rocmrun.core.public_words import public_words
 from rocmrun.core.redaction import Redactor
 from rocmrun.core.report import ProbeCheck, ProbeReport

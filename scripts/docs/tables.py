@@ -9,7 +9,7 @@ from typing import Any
 
 from rocmrun.__main__ import run
 from rocmrun.cli.main import COMMANDS
-from rocmrun.core.profile_keys import json_schema, profile_keys
+from rocmrun.core.profile.keys import json_schema, profile_keys
 from rocmrun.core.support.judge import DECISIONS, ORDER
 from rocmrun.errors import RocmrunError, all_slugs
 from rocmrun.system.profile_search import ProfileDirectory, ProfileSearch, shipped_directory

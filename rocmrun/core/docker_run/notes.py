@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from rocmrun.core.docker_run.shell_words import pieces
-from rocmrun.core.profile_parameters import escaped
+from rocmrun.core.profile.parameters import escaped
 from rocmrun.core.secret_names import without_secrets
 
 

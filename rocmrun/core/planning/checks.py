@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rocmrun.core.plan import PlannedCheck
-from rocmrun.core.profile_checks import OwnCheck
+from rocmrun.core.profile.checks import OwnCheck
 
 LONGEST_FILE_BYTES = 1 << 20
 

@@ -12,8 +12,8 @@ from rocmrun.core.image import ImageFacts
 from rocmrun.core.lock import LockedFacts
 from rocmrun.core.path_facts import PathFacts, VolumeFacts
 from rocmrun.core.plan import Grant, PlannedImage
-from rocmrun.core.profile import Profile
-from rocmrun.core.profile_merge import nearest
+from rocmrun.core.profile.merge import nearest
+from rocmrun.core.profile.model import Profile
 from rocmrun.core.run import PathOwner
 
 

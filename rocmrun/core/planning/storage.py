@@ -11,7 +11,7 @@ from rocmrun.core import baseline
 from rocmrun.core.host import Gpu
 from rocmrun.core.plan import PlannedMount, PlannedTmpfs
 from rocmrun.core.planning.draft import Draft
-from rocmrun.core.profile import Mount
+from rocmrun.core.profile.model import Mount
 from rocmrun.core.text import human_size, short_digest
 from rocmrun.core.toml import key_path
 from rocmrun.errors import MountSourceInvalid, UsageError

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rocmrun.core.fetching import DOWNLOADER, Download, directory_below, fetch_mount, fetch_profile
-from rocmrun.core.profile import Profile
-from rocmrun.core.profile_parse import parse_profile
+from rocmrun.core.profile.model import Profile
+from rocmrun.core.profile.parse import parse_profile
 from rocmrun.errors import ProfileInvalid, UsageError
 from tests.builders import granted, host, plan
 

@@ -15,8 +15,8 @@ from rocmrun.core.privilege_sides import (
     space_of,
     with_items,
 )
-from rocmrun.core.profile import Profile
-from rocmrun.core.profile_parse import parse_profile
+from rocmrun.core.profile.model import Profile
+from rocmrun.core.profile.parse import parse_profile
 from tests.builders import granted, host, node, privileges, request
 
 GIB = 1024**3

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.profile_parse import parse_profile
+from rocmrun.core.profile.parse import parse_profile
 from rocmrun.core.systemd_unit import UnitRequest, unit_text
 from rocmrun.errors import UsageError
 

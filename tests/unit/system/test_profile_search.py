@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rocmrun.core.profile_merge import ProfileFile
+from rocmrun.core.profile.merge import ProfileFile
 from rocmrun.errors import ProfileInvalid, ProfileNotFound
 from rocmrun.system.profile_search import (
     ProfileSearch,

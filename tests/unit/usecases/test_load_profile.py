@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from rocmrun.core.lock import Lock, PinnedImage
-from rocmrun.core.profile import Profile
-from rocmrun.core.profile_parse import dump_profile
+from rocmrun.core.profile.model import Profile
+from rocmrun.core.profile.parse import dump_profile
 from rocmrun.errors import ParameterMissing, ProfileInvalid, ProfileNotFound, UsageError
 from rocmrun.system.profile_search import ProfileSearch, default_search, shipped_directory
 from rocmrun.usecases.locks import LockPlaces

@@ -11,7 +11,7 @@ import pytest
 
 from rocmrun.core.create_request import create_request
 from rocmrun.core.plan import Plan
-from rocmrun.core.profile_parse import parse_profile
+from rocmrun.core.profile.parse import parse_profile
 from rocmrun.core.ungranted import ungranted
 from rocmrun.errors import EngineFailed, HostNotReady, SecretMissing
 from rocmrun.system.secret_files import secret_root

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from rocmrun.core.docker_run.as_profile import ImportedRun, profile_from_run
 from rocmrun.core.docker_run.parser import parse_docker_run
 from rocmrun.core.docker_run.reasons import why_no_option
-from rocmrun.core.new_profile import imported_text
-from rocmrun.core.profile_parameters import filled_in
-from rocmrun.core.profile_parse import find_mistakes
+from rocmrun.core.profile.new import imported_text
+from rocmrun.core.profile.parameters import filled_in
+from rocmrun.core.profile.parse import find_mistakes
 from rocmrun.errors import RocmrunError
 from tests.builders import granted, host, plan
 from tests.unit.core.docker_run.recipes import RECIPES, Recipe

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rocmrun.core.closest import did_you_mean
-from rocmrun.core.profile_values import ParameterText
+from rocmrun.core.profile.values import ParameterText
 from rocmrun.core.toml import KeyPath, key_path
 from rocmrun.errors import ParameterMissing, UsageError
 

@@ -6,8 +6,8 @@ from itertools import combinations
 from pathlib import PurePosixPath
 
 from rocmrun.core import baseline
-from rocmrun.core.profile import Profile
-from rocmrun.core.profile_checks import check_mistakes
+from rocmrun.core.profile.checks import check_mistakes
+from rocmrun.core.profile.model import Profile
 from rocmrun.core.toml import key_path
 
 

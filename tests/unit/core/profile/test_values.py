@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from rocmrun.core.profile_values import MemoryLimit, Port, Size
+from rocmrun.core.profile.values import MemoryLimit, Port, Size
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rocmrun.core.profile_merge import ProfileFile
+from rocmrun.core.profile.merge import ProfileFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from rocmrun.core.closest import did_you_mean
 from rocmrun.core.grants import parse_grant
 from rocmrun.core.ids import HIGHEST_ID, is_id
-from rocmrun.core.profile_values import ParameterText, describe, text_or_integer
+from rocmrun.core.profile.values import ParameterText, describe, text_or_integer
 from rocmrun.core.reference import parse_reference
 from rocmrun.core.selection import FORMS, is_selector
 from rocmrun.errors import ReferenceInvalid

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from rocmrun.core.profile_fields import (
+from rocmrun.core.profile.fields import (
     Boolean,
     CheckName,
     Count,
@@ -15,7 +15,7 @@ from rocmrun.core.profile_fields import (
     Pattern,
     Text,
 )
-from rocmrun.core.profile_table import Table
+from rocmrun.core.profile.table import Table
 from rocmrun.core.toml import KeyPath
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rocmrun.core.probe_protocol import probe_input
-from rocmrun.core.profile_parse import parse_profile
+from rocmrun.core.profile.parse import parse_profile
 from rocmrun.errors import ProfileInvalid
 from tests.builders import plan
 

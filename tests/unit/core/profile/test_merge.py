@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rocmrun.core.profile_merge import ProfileFile, ProfileLayer, merge, nearest
+from rocmrun.core.profile.merge import ProfileFile, ProfileLayer, merge, nearest
 
 
 def layer(name: str, **data: Any) -> ProfileLayer:

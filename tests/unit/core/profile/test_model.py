@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from rocmrun.core.profile import Privilege, Profile
-from rocmrun.core.profile_keys import (
+from rocmrun.core.profile.keys import (
     in_order,
     json_schema,
     keys_markdown,
@@ -19,11 +18,12 @@ from rocmrun.core.profile_keys import (
     profile_keys,
     table_of,
 )
-from rocmrun.core.profile_merge import ProfileFile, ProfileLayer, merge
-from rocmrun.core.profile_parameters import filled_in
-from rocmrun.core.profile_parse import dump_profile, parse_profile
+from rocmrun.core.profile.merge import ProfileFile, ProfileLayer, merge
+from rocmrun.core.profile.model import Privilege, Profile
+from rocmrun.core.profile.parameters import filled_in
+from rocmrun.core.profile.parse import dump_profile, parse_profile
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def test_an_empty_profile_asks_for_nothing() -> None:

@@ -5,8 +5,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from rocmrun.core.grants import ParsedGrant, parse_grant
-from rocmrun.core.profile_checks import OwnCheck
-from rocmrun.core.profile_fields import (
+from rocmrun.core.profile.checks import OwnCheck
+from rocmrun.core.profile.fields import (
     AbsolutePath,
     Boolean,
     Count,
@@ -29,9 +29,9 @@ from rocmrun.core.profile_fields import (
     User,
     Words,
 )
-from rocmrun.core.profile_health import Health
-from rocmrun.core.profile_table import Table
-from rocmrun.core.profile_values import MemoryLimit, Port, Size
+from rocmrun.core.profile.health import Health
+from rocmrun.core.profile.table import Table
+from rocmrun.core.profile.values import MemoryLimit, Port, Size
 from rocmrun.core.signature import SignatureRule
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.profile_parse import Mistake, find_mistakes, parse_profile
+from rocmrun.core.profile.parse import Mistake, find_mistakes, parse_profile
 from rocmrun.errors import ProfileInvalid
 
 _MOUNT = '[[mounts]]\nsource = "/a"\ntarget = "{}"\n'

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from rocmrun.core.profile_fields import Boolean, Count, Seconds, Text
-from rocmrun.core.profile_table import Table
+from rocmrun.core.profile.fields import Boolean, Count, Seconds, Text
+from rocmrun.core.profile.table import Table
 
 
 class Health(Table):

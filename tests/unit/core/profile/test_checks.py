@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rocmrun.core.planning.checks import planned_check, sent_check, text_hash
-from rocmrun.core.profile_parse import dump_profile, parse_profile
+from rocmrun.core.profile.parse import dump_profile, parse_profile
 from rocmrun.core.toml import load_toml
 from rocmrun.errors import ProfileInvalid
 from tests.builders import plan

@@ -8,10 +8,10 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from rocmrun.core.closest import closest, did_you_mean
-from rocmrun.core.profile import Profile
-from rocmrun.core.profile_contradictions import contradictions
-from rocmrun.core.profile_parameters import escaped_texts, has_reference, undeclared_references
-from rocmrun.core.profile_values import describe
+from rocmrun.core.profile.contradictions import contradictions
+from rocmrun.core.profile.model import Profile
+from rocmrun.core.profile.parameters import escaped_texts, has_reference, undeclared_references
+from rocmrun.core.profile.values import describe
 from rocmrun.core.toml import KeyPath, dump_toml, key_path
 from rocmrun.errors import ProfileInvalid
 
@@ -196,7 +196,7 @@ def _in_words(error: ErrorDetails) -> str:
 
 def _unknown_key(place: KeyPath) -> str:
     # Here, for pydantic's schema module costs every start what only a mistake needs.
-    from rocmrun.core.profile_keys import known_keys, table_of  # noqa: PLC0415
+    from rocmrun.core.profile.keys import known_keys, table_of  # noqa: PLC0415
 
     key, known = str(place[-1]), known_keys(place[:-1])
     near = closest(key.replace("-", "_"), known)

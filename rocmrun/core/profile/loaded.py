@@ -4,17 +4,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rocmrun.core.profile import Profile
-from rocmrun.core.profile_merge import MergedProfile, ProfileFile, leaves, merged_tables, nearest
-from rocmrun.core.profile_parameters import (
+from rocmrun.core.profile.merge import MergedProfile, ProfileFile, leaves, merged_tables, nearest
+from rocmrun.core.profile.model import Profile
+from rocmrun.core.profile.parameters import (
     filled_in,
     missing_error,
     missing_parameters,
     parameter_references,
     parameter_values,
 )
-from rocmrun.core.profile_parse import find_mistakes, invalid, parse_profile
-from rocmrun.core.profile_paths import with_absolute_paths
+from rocmrun.core.profile.parse import find_mistakes, invalid, parse_profile
+from rocmrun.core.profile.paths import with_absolute_paths
 from rocmrun.core.toml import KeyPath, key_path
 from rocmrun.errors import PlanRefused
 

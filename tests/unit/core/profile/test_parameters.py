@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocmrun.core.profile_parameters import (
+from rocmrun.core.profile.parameters import (
     escaped_texts,
     filled_in,
     missing_error,
@@ -14,7 +14,7 @@ from rocmrun.core.profile_parameters import (
     parameter_values,
     partly_filled_in,
 )
-from rocmrun.core.profile_parse import parse_profile
+from rocmrun.core.profile.parse import parse_profile
 from rocmrun.errors import UsageError
 
 DECLARED = {

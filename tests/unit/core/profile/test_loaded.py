@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.loaded_profile import LoadedProfile, load, override
-from rocmrun.core.profile_merge import ProfileFile, ProfileLayer, merge
-from rocmrun.core.profile_paths import absolute_path
+from rocmrun.core.profile.loaded import LoadedProfile, load, override
+from rocmrun.core.profile.merge import ProfileFile, ProfileLayer, merge
+from rocmrun.core.profile.paths import absolute_path
 from rocmrun.core.signature import SignatureRule
 from rocmrun.errors import ParameterMissing, PlanRefused, ProfileInvalid
 

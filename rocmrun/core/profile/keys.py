@@ -9,8 +9,8 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from rocmrun.core.profile import Profile
-from rocmrun.core.profile_values import TextValue
+from rocmrun.core.profile.model import Profile
+from rocmrun.core.profile.values import TextValue
 from rocmrun.core.toml import KeyPath
 
 # A number, a boolean or one of a few words may also be written as "${name}".
