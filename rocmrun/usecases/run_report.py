@@ -2,7 +2,7 @@
 
 import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,14 +10,36 @@ from pydantic import BaseModel
 
 from rocmrun.core.junit import junit_xml
 from rocmrun.core.run_record import RecordedError, RefusedRun, RunRecord
-from rocmrun.errors import ReportUnwritable, RocmrunError
+from rocmrun.errors import ReportUnwritable, RocmrunError, UsageError
 from rocmrun.system.files import write_atomic
 
 
-def check_report_path(path: Path | None, option: str = "--report") -> None:
+def check_result_paths(places: Mapping[str, Path | None]) -> None:
+    """Refuse files that results could not be written to (option → file), before the hours that they take.
+
+    Raises:
+        UsageError: two options name one file.
+        ReportUnwritable: with the reason.
+    """
+    named: dict[Path, str] = {}
+    for option, path in places.items():
+        if path is None:
+            continue
+        first = named.setdefault(path.resolve(), option)
+        if first != option:
+            msg = f"{first} and {option} name the same file, {path}"
+            raise UsageError(msg, hint="a file of its own for each")
+        # These take what they are given.
+        if not (path.is_char_device() or path.is_fifo()):
+            check_report_path(path, option, "the result")
+
+
+def check_report_path(
+    path: Path | None, option: str = "--report", what: str = "the report"
+) -> None:
     """Refuse a path that no report can be written to: a day's work should not end in a lost record.
 
-    *option* is what named it.
+    *option* is what named it, *what* is to be written.
 
     Raises:
         ReportUnwritable: with the reason.
@@ -41,7 +63,7 @@ def check_report_path(path: Path | None, option: str = "--report") -> None:
                 return
     except OSError as error:
         problem = f"{directory}: {error.strerror}"
-    msg = f"cannot write the report: {problem}"
+    msg = f"cannot write {what}: {problem}"
     raise ReportUnwritable(msg)
 
 

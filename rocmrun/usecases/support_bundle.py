@@ -72,9 +72,9 @@ def check_bundle_path(path: Path, *, force: bool) -> None:
         msg = f"{path} is there already"
         raise BundleUnwritable(msg, hint="another name, or --force to replace it")
     try:
-        check_report_path(path, "--bundle")
+        check_report_path(path, "--bundle", "the bundle")
     except RocmrunError as error:
-        raise BundleUnwritable(error.message.replace("the report", "the bundle")) from error
+        raise BundleUnwritable(error.message) from error
 
 
 def write_bundle(

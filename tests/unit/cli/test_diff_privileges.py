@@ -66,3 +66,29 @@ def test_a_certificate_that_is_not_there_is_said(
     """By its name."""
     assert run(["diff-privileges", "a", "--stale", "none.json", *words]) == 2
     assert "certificate none.json does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--emit", "{t}/none/x.toml"), "cannot write the result: {t}/none is no directory"),
+        (("--seccomp", "{t}/none/x.json"), "cannot write the result: {t}/none is no directory"),
+        (("--certificate", "{t}/a.toml/x"), "cannot write the result: {t}/a.toml is no directory"),
+        (("--emit", "{t}/x", "--certificate", "{t}/./x"), "--emit and --certificate name the same file"),
+        (("--seccomp", "{t}/link", "--emit", "{t}/x"), "--seccomp and --emit name the same file"),
+        (("--seccomp", "{t}/link", "--seccomp-base", "{t}/x"), "--seccomp would write over what"),
+    ],
+)  # fmt: skip
+def test_a_search_does_not_end_in_files_that_cannot_be_written(
+    words: list[str],
+    options: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is refused before anything is looked at: what took hours would be lost."""
+    (tmp_path / "link").symlink_to(tmp_path / "x")
+    given = [option.format(t=tmp_path) for option in options]
+
+    assert run(["diff-privileges", "a", *given, *words, "--", "true"]) == 2
+    assert message.format(t=tmp_path) in capsys.readouterr().err
