@@ -36,6 +36,8 @@ _ERRORS = (
     ("Bus error", "SIGBUS"),
     ("No such file or directory", "ENOENT"),
 )
+# Python's mkdir(parents=True) says it before what really kept it, and programs look for files that need not be there.
+_WEAK = "ENOENT"
 _NUMBER = re.compile(r"\b(?:errno|error code|Errno)[ =:]*(\d{1,3})\b")
 # Linux, asm-generic/errno-base.h and errno.h.
 _NAMES = {1: "EPERM", 2: "ENOENT", 11: "EAGAIN", 12: "ENOMEM", 13: "EACCES", 19: "ENODEV", 24: "EMFILE",
@@ -86,7 +88,7 @@ class TrialResult(BaseModel):
     Attributes:
         verdict: "unstartable" is a container that the engine refuses: it says nothing of the job.
         reason: Why the verdict is not "pass".
-        line: The first line that tells of the failure, as the program wrote it.
+        line: The line that tells of the failure, as the program wrote it.
         error: What that line says went wrong, "EPERM"; "" where it cannot be told.
         metrics: Numbers that were asked for and found.
         degraded: Labels of what a probe found degraded.
@@ -237,7 +239,10 @@ def _number(value: object) -> float | None:
 
 
 def first_failure(outcome: Outcome) -> tuple[str, str]:
-    """Return the first line that names an error, else the last line that was written, and the error's name."""
+    """Return the first line that names an error and the error's name, else the last line that was written.
+
+    A line that says a file is missing counts only where no other names an error.
+    """
     lines = [*outcome.stderr.splitlines(), *outcome.stdout.splitlines()]
     line, error = _meaning(lines)
     if not line:
@@ -247,11 +252,19 @@ def first_failure(outcome: Outcome) -> tuple[str, str]:
 
 
 def _meaning(lines: Iterable[str]) -> tuple[str, str]:
+    named = list(_named(lines))
+    strong = (one for one in named if one[1] != _WEAK)
+    return next(strong, named[0] if named else ("", ""))
+
+
+def _named(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield each line that names an error, with the error's name."""
     for line in lines:
-        for text, name in _ERRORS:
-            if text.lower() in line.lower():
-                return line, name
-        number = _NUMBER.search(line)
-        if number and int(number[1]) in _NAMES:
-            return line, _NAMES[int(number[1])]
-    return "", ""
+        if name := _error_of(line):
+            yield line, name
+
+
+def _error_of(line: str) -> str:
+    said = next((name for text, name in _ERRORS if text.lower() in line.lower()), "")
+    number = _NUMBER.search(line)
+    return said or (_NAMES.get(int(number[1]), "") if number else "")

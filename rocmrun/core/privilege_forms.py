@@ -9,18 +9,25 @@ from rocmrun.core.create_request import tmpfs_options
 from rocmrun.core.docker_run.line import image_name
 from rocmrun.core.plan import Plan
 from rocmrun.core.privilege_report import Certificate, PrivilegeVerdict
-from rocmrun.core.privilege_sides import ROOT, realised
-from rocmrun.core.profile.model import Profile
+from rocmrun.core.privilege_sides import RECIPE_REASON, ROOT, TRIED_REASON, realised
+from rocmrun.core.profile.model import Privilege, Profile
 from rocmrun.core.profile.parameters import escaped_texts
 from rocmrun.core.seccomp_tailored import TailoredSeccomp
 from rocmrun.core.text import MIB, printable
 from rocmrun.core.toml import KeyPath, dump_toml
 
 COMMENT = 160
+# The first words of every profile that is written here, by which one is told from a person's own.
+WRITTEN = "# Found by rocmrun diff-privileges"
 DEPTH = 2
 SHM = "/dev/shm"  # noqa: S108  # the container's own, sized
 # What a profile says of itself, or what was filled in already.
 _LEFT_OUT = frozenset({"extends", "parameters", "description"})
+_REASONS = {
+    "required": "needed: without it the job failed (rocmrun diff-privileges)",
+    "degraded": "needed: without it the job fell short (rocmrun diff-privileges)",
+    "untested": "not shown to be needed: never left out by itself (rocmrun diff-privileges)",
+}
 
 
 def profile_form(profile: Profile, certificate: Certificate, *, directory: str = "") -> str:
@@ -28,7 +35,7 @@ def profile_form(profile: Profile, certificate: Certificate, *, directory: str =
 
     A seccomp profile in *directory*, where the text will be written, is named from there: the two can move together.
     """
-    profile = _named_from(directory, profile)
+    profile = _named_from(directory, _with_reasons(certificate, profile))
     data = {
         "description": f"{certificate.profile} with no more rights than it was seen to need",
         **{
@@ -52,6 +59,19 @@ def profile_form(profile: Profile, certificate: Certificate, *, directory: str =
     return "".join(f"# {line}\n" for line in _head(certificate)) + dump_toml(data, comment)
 
 
+def _with_reasons(certificate: Certificate, profile: Profile) -> Profile:
+    """Return *profile* with what the search found as the reason of a privilege that nobody gave one for."""
+
+    def reasoned(entry: Privilege) -> Privilege:
+        verdict = _verdict_of(certificate, entry.grant)
+        if verdict is None or entry.reason not in {RECIPE_REASON, TRIED_REASON}:
+            return entry
+        return entry.model_copy(update={"reason": _REASONS[verdict.verdict]})
+
+    privileges = tuple(reasoned(entry) for entry in profile.privileges)
+    return profile.model_copy(update={"privileges": privileges})
+
+
 def _named_from(directory: str, profile: Profile) -> Profile:
     own = f"seccomp:{directory}/"
     privileges = tuple(
@@ -64,8 +84,9 @@ def _named_from(directory: str, profile: Profile) -> Profile:
 
 
 def _head(certificate: Certificate) -> Iterator[str]:
-    seen = certificate.verification
-    yield f"Found by rocmrun diff-privileges on {certificate.ended_at}, kernel {certificate.host.kernel},"
+    tailored = certificate.seccomp and certificate.seccomp.verification
+    seen = tailored or certificate.verification
+    yield f"{WRITTEN.removeprefix('# ')} on {certificate.ended_at}, kernel {certificate.host.kernel},"
     yield f"{certificate.engine.kind} {certificate.engine.version}, image {certificate.image_digest or certificate.image_id}:"
     yield f"passed {seen.passes} of {seen.runs} runs with these rights. It holds for this command, image, engine and"
     yield "kernel; it is no proof for other inputs."
@@ -82,12 +103,17 @@ def _evidence(certificate: Certificate, item: str) -> str:
     """Return what happened without *item*; for root a rule was tried as its capability."""
     if certificate.seccomp is not None and item.startswith("seccomp:"):
         return _filter_evidence(certificate.seccomp)
-    found = [v for v in certificate.verdicts if _comes_to(v, item) and v.verdict != "removable"]
-    if not item or not found:
+    verdict = _verdict_of(certificate, item)
+    if verdict is None:
         return ""
-    verdict = found[0]
     text = f"{verdict.verdict}: {verdict.evidence}"
     return " ".join(printable(text, COMMENT).split())
+
+
+def _verdict_of(certificate: Certificate, item: str) -> PrivilegeVerdict | None:
+    """Return the verdict that kept *item*; None for what nobody searched."""
+    kept = (v for v in certificate.verdicts if v.verdict != "removable")
+    return next((verdict for verdict in kept if _comes_to(verdict, item)), None)
 
 
 def _filter_evidence(found: TailoredSeccomp) -> str:

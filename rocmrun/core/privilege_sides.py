@@ -27,7 +27,8 @@ ROOT = "user:root"
 UNCONFINED = "seccomp:unconfined"
 NVIDIA = "/dev/nvidia"
 RECIPE_SHM = 8 * GIB
-KEPT_REASON = "needed: without it the job failed (rocmrun diff-privileges)"
+RECIPE_REASON = "in AMD's usual docker line"
+TRIED_REASON = "tried in the place of something wider (rocmrun diff-privileges)"
 TAILORED_REASON = (
     "refuses system calls that the job was seen to do without (rocmrun diff-privileges --seccomp)"
 )
@@ -42,7 +43,7 @@ class Asked:
 
     Attributes:
         items: Sorted.
-        reasons: Item → the profile's own reason for it.
+        reasons: Item → the profile's own reason for it, or where else it is from.
         shm_baseline: The size of /dev/shm in bytes without an item for it.
     """
 
@@ -115,7 +116,7 @@ def with_items(profile: Profile, items: Iterable[str], asked: Asked) -> Profile:
         "shm_size": _shm(container.shm_size, sizes, asked.shm_baseline, held),
     }
     privileges = tuple(
-        Privilege(grant=item, reason=asked.reasons.get(item) or KEPT_REASON)
+        Privilege(grant=item, reason=asked.reasons.get(item) or TRIED_REASON)
         for item in held
         if not item.startswith(("shm:", "network:bridge", _GROUP_OF_MOUNT))
     )

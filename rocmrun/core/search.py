@@ -39,6 +39,7 @@ class Search:
         self._known: dict[tuple[Members, bool], list[bool]] = {}
         self._best: Members = space.asked
         self._proven: set[str] = set()
+        self._chance: Members | None = None
         self._floor: Members | None = None
         self._confirm = 1
         self._rounds = 0
@@ -56,10 +57,9 @@ class Search:
         if not self._gate():
             return self._finding("never")
         if self._passes(frozenset()):
-            if self._deep_passes(frozenset()):
-                self._best = frozenset()
+            if self._least_suffices():
                 return self._finding("found")
-            self._best, self._deep = self._space.asked, True
+            self._best, self._deep = self._space.asked, self._settings.deep
         for _ in range(MOST_SEARCHES):
             self._purpose = "search"
             found = self._search()
@@ -84,6 +84,20 @@ class Search:
             tries += 1
             self._answer(_repeated(asked, tries))
         return any(self._answers(asked)) and self._deep_passes(asked)
+
+    def _least_suffices(self) -> bool:
+        """Whether the minimal side, which passed once, passes as often as is asked for; a pass by chance does not count."""
+        self._best = frozenset()
+        if not self._settings.verify_least:
+            return self._deep_passes(self._best)
+        self._purpose = "proof"
+        if self._verified():
+            return True
+        seen = self._answers(self._best, deep=self._settings.deep)
+        if sum(seen) * 2 < len(seen):
+            self._chance = self._best
+        self._confirm += 1
+        return False
 
     def _search(self) -> Members:
         self._floor = self._guessed()
@@ -218,12 +232,13 @@ class Search:
         return passed
 
     def _fail_for_sure(self, sets: Sequence[Members]) -> list[bool]:
-        """Whether each set fails however often it is tried."""
+        """Whether each set fails however often it is tried, or was seen to pass by chance alone."""
         deep = self._deep
+        unsure = [one for one in sets if one != self._chance]
         for tries in range(1, 2 + self._settings.retries):
-            failing = [one for one in sets if not any(self._answers(one, deep=deep))]
+            failing = [one for one in unsure if not any(self._answers(one, deep=deep))]
             self._answer([q for one in failing for q in _repeated(one, tries, deep=deep)])
-        return [not any(self._answers(one, deep=deep)) for one in sets]
+        return [one == self._chance or not any(self._answers(one, deep=deep)) for one in sets]
 
     def _answers(self, members: Members, *, deep: bool = False) -> list[bool]:
         return self._known.get((members, deep), [])

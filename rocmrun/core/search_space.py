@@ -40,12 +40,14 @@ class Settings:
         jobs: How many questions may be asked at once.
         retries: How often a failure that decides is asked again.
         repeats: How often the set that was found must pass.
+        verify_least: Whether the minimal side must pass as often where it passes as it is; otherwise once is enough.
         deep: Whether verifying asks more than searching does.
     """
 
     jobs: int = 1
     retries: int = 2
     repeats: int = 5
+    verify_least: bool = False
     deep: bool = False
 
 

@@ -4,10 +4,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rocmrun.core.oracle import CommandOracle
+from rocmrun.core.privilege_forms import WRITTEN
 from rocmrun.core.profile.loaded import LoadedProfile, refuse_overrides
 from rocmrun.core.search_space import Settings
-from rocmrun.errors import UsageError
+from rocmrun.errors import ProfileUnwritable, UsageError
 from rocmrun.system import gpu_locks
+from rocmrun.system.files import read_text
 from rocmrun.usecases.ask import Ask, refuse_unlocked_in_ci
 from rocmrun.usecases.privilege_sides import Sides
 from rocmrun.usecases.privilege_trials import Budget
@@ -57,10 +59,23 @@ def check_request(request: DiffRequest) -> None:
     if request.seccomp_base and not request.seccomp:
         msg = "--seccomp-base names what a seccomp profile is made from, and none is asked for"
         raise UsageError(msg, hint="--seccomp FILE")
-    if request.seccomp and request.seccomp == request.seccomp_base:
+    base = request.seccomp_base
+    if request.seccomp and base and request.seccomp.resolve() == base.resolve():
         msg = "--seccomp would write over what --seccomp-base reads"
         raise UsageError(msg, hint="name another file")
     refuse_unlocked_in_ci(request.ask)
+
+
+def check_emit(path: Path) -> None:
+    """Refuse to write a minimal profile over one that a person wrote, before a search of an hour ends there.
+
+    Raises:
+        ProfileUnwritable: it is there, and not from an earlier search.
+    """
+    text = read_text(path, ProfileUnwritable)
+    if text and not text.startswith(WRITTEN):
+        msg = f"{path} is there, and no search has written it"
+        raise ProfileUnwritable(msg, hint="name another file for --emit")
 
 
 def check_policy(request: DiffRequest, loaded: LoadedProfile) -> None:

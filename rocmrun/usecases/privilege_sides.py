@@ -8,6 +8,7 @@ from rocmrun.core.plan import Plan
 from rocmrun.core.planning.draft import PlanRequest
 from rocmrun.core.planning.planner import make_plan
 from rocmrun.core.privilege_sides import (
+    RECIPE_REASON,
     ROOT,
     TAILORED_REASON,
     Asked,
@@ -180,12 +181,14 @@ def make_sides(
     asked = items_of(
         loaded.profile, request.host, shm_baseline=baseline.shm_size_bytes, debug=ask.debug
     )
-    base: tuple[str, ...] = ()
+    base = Asked(items=(), reasons={}, shm_baseline=asked.shm_baseline)
     if minimal is not None:
-        base = items_of(minimal.profile, request.host, shm_baseline=asked.shm_baseline).items
+        base = items_of(minimal.profile, request.host, shm_baseline=asked.shm_baseline)
     items = recipe_items(request.host, prepared.plan.gpus) if recipe == AMD else ()
-    permissive = tuple(sorted({*asked.items, *items} - set(base)))
-    sides = Sides(prepared=prepared, asked=asked, base=base, permissive=permissive)
+    permissive = tuple(sorted({*asked.items, *items} - set(base.items)))
+    reasons = {**dict.fromkeys(items, RECIPE_REASON), **base.reasons, **asked.reasons}
+    asked = replace(asked, reasons=reasons)
+    sides = Sides(prepared=prepared, asked=asked, base=base.items, permissive=permissive)
     sides.plan(())
     sides.leave_out_what_no_plan_holds()
     return sides

@@ -171,7 +171,9 @@ class Tailoring:
             self.check()
             return asked(questions)
 
-        return Search(space, ask, replace(self.settings, repeats=self._repeats)).run()
+        # The smallest filter is the likeliest to refuse what a run does only now and then.
+        settings = replace(self.settings, repeats=self._repeats, verify_least=True)
+        return Search(space, ask, settings).run()
 
     def _needs(
         self, base: Base, space: Space, finding: Finding, asked: PrivilegeTrials
@@ -181,7 +183,8 @@ class Tailoring:
             kept=finding.minimal,
             groups=group_verdicts(base.filter, space, finding, asked.results),
             verification=Verification.of(finding),
-            one_minimal=finding.status == "found" and set(finding.minimal) == set(finding.proven),
+            one_minimal=(finding.status == "found" or not finding.minimal)
+            and set(finding.minimal) == set(finding.proven),
             stopped=finding.status == "stopped",
         )
         if asked.trials.oracle is None:

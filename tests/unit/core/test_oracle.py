@@ -83,6 +83,17 @@ def test_the_first_line_that_names_an_error_is_the_evidence(line: str, error: st
     assert (line if error else "end", error) == (told[0], told[1])
 
 
+def test_a_missing_file_tells_only_where_nothing_else_does() -> None:
+    """Python's mkdir(parents=True) raises it on its way to the real one."""
+    missing = "FileNotFoundError: [Errno 2] No such file or directory: '/opt/app/cache'"
+    real = "OSError: [Errno 30] Read-only file system: '/opt/app'"
+    both = first_failure(Outcome(exit_code=1, stderr=f"{missing}\nDuring handling\n{real}\n"))
+    alone = first_failure(Outcome(exit_code=1, stderr=f"{missing}\nend\n"))
+
+    assert both == (real, "EROFS")
+    assert alone == (missing, "ENOENT")
+
+
 def test_evidence_holds_no_control_characters() -> None:
     """Output of a container is untrusted."""
     result = judge(

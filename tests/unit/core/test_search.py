@@ -1,6 +1,7 @@
 """The search: exact minimal sets of monotone predicates, few questions, noise, pairs that are not monotone, budgets."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -159,6 +160,31 @@ def test_nothing_needed_takes_three_runs() -> None:
 
     assert (found.status, found.minimal) == ("found", ())
     assert len(asked.questions) == 3
+
+
+def test_the_minimal_side_can_be_asked_to_pass_as_often() -> None:
+    """Two runs of the permissive side, and as many of the minimal side as are asked for."""
+    asked = Asked(lambda _: True)
+    settings = Settings(repeats=4, verify_least=True)
+
+    found = Search(Space.of(NAMES), asked, settings).run()
+
+    assert (found.status, found.minimal, found.passes, found.runs) == ("found", (), 4, 4)
+    assert len(asked.questions) == 6
+
+
+def test_a_minimal_side_that_passed_by_chance_is_searched_on() -> None:
+    """It passes the first time only: one element is needed, and found."""
+    tries = Counter[frozenset[str]]()
+
+    def lucky(members: frozenset[str]) -> bool:
+        tries[members] += 1
+        return "c" in members or (not members and tries[members] == 1)
+
+    settings = Settings(repeats=4, retries=1, verify_least=True)
+    found = Search(Space.of(NAMES), Asked(lucky), settings).run()
+
+    assert (found.status, found.minimal) == ("found", ("c",))
 
 
 def test_an_alternative_that_is_more_welcome_stands_in_for_what_was_asked() -> None:

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rocmrun.core.command_line import Options
 from rocmrun.core.oracle import CommandOracle
-from rocmrun.core.privilege_forms import compose_form, kubernetes_form, profile_form
+from rocmrun.core.privilege_forms import WRITTEN, compose_form, kubernetes_form, profile_form
 from rocmrun.core.privilege_report import Found
 from rocmrun.core.run import Created
 from rocmrun.core.search_space import Settings
@@ -21,11 +22,12 @@ from rocmrun.errors import (
     OracleFails,
     PlanRefused,
     PortTaken,
+    ProfileUnwritable,
     UsageError,
 )
 from rocmrun.usecases.diff_privileges import diff_privileges, expected_runs
 from rocmrun.usecases.prepare import load as load_ask
-from rocmrun.usecases.privilege_request import DiffRequest, check_request
+from rocmrun.usecases.privilege_request import DiffRequest, check_emit, check_request
 from rocmrun.usecases.privilege_statics import stale, static_difference
 from rocmrun.usecases.privilege_trials import Budget
 from tests.builders import ENGINE, IMAGE, IMAGE_ID
@@ -359,6 +361,34 @@ def test_the_minimal_profile_is_a_profile(stage: Stage) -> None:
     assert profile.image.ref == REF
 
 
+def test_a_kept_privilege_has_the_reason_that_was_found(stage: Stage) -> None:
+    """Needed is said of what failed without it alone; a reason that the profile gave stays."""
+    recipe = {"recipe": "amd", "ask": stage.ask(options=Options(command=("true",)))}
+    stage.profile(CPU_JOB)
+    needed = diff(stage, Job(writable), **recipe)
+    early = diff(stage, Job(writable), budget=Budget(runs=4), **recipe)
+    stage.profile(CPU_JOB + WIDE)
+    own = diff(stage, Job(writable))
+
+    texts = [profile_form(found.profile, found.certificate) for found in (needed, early, own)]
+    assert 'reason = "needed: without it the job failed' in texts[0]
+    assert "needed: without it" not in texts[1]
+    assert 'reason = "not shown to be needed: never left out by itself' in texts[1]
+    assert "diff-privileges)" not in texts[2]
+
+
+def test_a_profile_of_ones_own_is_not_written_over(tmp_path: Path) -> None:
+    """One that an earlier search wrote is."""
+    own, earlier = tmp_path / "own.toml", tmp_path / "earlier.toml"
+    own.write_text('description = "by hand"\n')
+    earlier.write_text(f"{WRITTEN} on 2026-11-30\n")
+
+    with pytest.raises(ProfileUnwritable, match=r"own\.toml is there"):
+        check_emit(own)
+    check_emit(earlier)
+    check_emit(tmp_path / "new.toml")
+
+
 def test_the_other_forms_say_the_same_rights(stage: Stage) -> None:
     """A Pod and a compose service with a writable root, no capability and no new privileges."""
     stage.profile(CPU_JOB + WIDE)
@@ -400,6 +430,8 @@ def test_two_sides_are_compared_without_a_run(stage: Stage) -> None:
     difference = static_difference(stage.ask(), None, None, engine)
 
     only, _ = difference.only
+    recipe, _ = static_difference(stage.ask(), None, "amd", engine).only
+    assert {g.reason for g in recipe if g.what == "ipc:host"} == {"in AMD's usual docker line"}
     assert {"rootfs:rw", "seccomp:unconfined", "nnp:off", "cap:SYS_PTRACE", "user:root"} == {
         grant.what for grant in only
     }

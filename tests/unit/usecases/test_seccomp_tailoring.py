@@ -161,6 +161,18 @@ def test_the_plan_has_what_was_written_and_says_less_than_the_default(
     assert 'localhostProfile: "profiles/job.json"' in kubernetes_form(found.plan)
 
 
+def test_a_filter_without_any_group_passes_ten_times_too(stage: Stage, base: Path) -> None:
+    """It refuses the most, and is the likeliest to refuse what a run does only now and then."""
+    found = diff(stage, Filtered(), seccomp_base=base)
+
+    made = found.certificate.seccomp
+    assert made is not None
+    assert (made.kept, made.one_minimal) == ((), True)
+    assert made.verification is not None
+    assert (made.verification.passes, made.verification.runs) == (10, 10)
+    assert "passed 10 of 10 runs" in profile_form(found.profile, found.certificate)
+
+
 def test_the_probe_passes_under_the_jobs_filter(stage: Stage, base: Path) -> None:
     """Three runs tell: a launch runs it first, with equal rights."""
     found = diff(stage, Filtered("mlock"), seccomp_base=base)
