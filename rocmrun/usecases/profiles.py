@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from rocmrun.core.profile.image import Verify
 from rocmrun.core.profile.loaded import LoadedProfile, load, provenance
 from rocmrun.core.profile.merge import (
     MergedProfile,
@@ -12,7 +13,7 @@ from rocmrun.core.profile.merge import (
     merge,
     merged_tables,
 )
-from rocmrun.core.profile.model import Profile, Verify
+from rocmrun.core.profile.model import Profile
 from rocmrun.core.profile.parameters import (
     filled_in,
     has_reference,

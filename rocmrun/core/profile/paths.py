@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rocmrun.core.grants import parse_grant
+from rocmrun.core.profile.image import Image
 from rocmrun.core.profile.merge import MergedProfile
-from rocmrun.core.profile.model import Image, Mount, Privilege, Probe, Profile, Secret
+from rocmrun.core.profile.model import Mount, Privilege, Probe, Profile, Secret
 from rocmrun.core.profile.parse import Mistake, invalid
 from rocmrun.core.toml import KeyPath, key_path
 

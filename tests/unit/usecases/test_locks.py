@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from rocmrun.core.lock import Lock, PinnedImage
+from rocmrun.core.profile.image import Image
 from rocmrun.core.profile.loaded import LoadedProfile
 from rocmrun.core.profile.merge import ProfileFile
-from rocmrun.core.profile.model import Image, Profile
+from rocmrun.core.profile.model import Profile
 from rocmrun.errors import LockMissing, LockStale, LockUnreadable
 from rocmrun.usecases.locks import LockPlaces, find_pin, shipped_lock
 from tests.registries import digest
