@@ -15,7 +15,7 @@ from rocmrun.core.diagnosis.looks import (
     variable,
 )
 from rocmrun.core.diagnosis.versions import target_newer_than_rocm
-from rocmrun.core.diagnosis.words import ATTENTION, CRASH, FAULT
+from rocmrun.core.diagnosis.words import ATTENTION, CRASH, FAULT, NO_GPU
 
 _NO_CODE = text(
     r"invalid device function|hiperrornobinaryforgpu|hiperrorinvaliddevicefunction|hiperrorinvalidkernelfile|hiperrorsharedobjectinitfailed|hiperrornotfound|no kernel image|unable to find code object|no compatible code objects?|no binary for gpu"
@@ -23,6 +23,7 @@ _NO_CODE = text(
     r"|(?:gfx\w+|(?<!model )\barch\w*)[^\n]{0,60}(?:not (?:in|among|supported|compiled|built)|unsupported|is not supported)|not (?:compiled|built) (?:for|with) [^\n]{0,40}(?:gfx|arch)|not compatible with the current pytorch|hipblaslt[^\n]{0,60}unsupported arch|get_arch_list"
 )
 _ISA = text(r"invalid_isa|0x100f|instruction set architecture is invalid")
+_UNREADABLE = text(r"invalid hsa_override_gfx_version")
 _OVERRIDE = any_of(
     variable(r"HSA_OVERRIDE_GFX_VERSION(?:_\d+)?"),
     told(r"^override"),
@@ -34,6 +35,13 @@ def _undotted(seen: Evidence) -> bool:
     return any(
         re.match(r"HSA_OVERRIDE_GFX_VERSION", name)
         and not re.fullmatch(r"\d+\.\d+\.\d+[\s\w]*.*", value.strip())
+        for name, (value, _) in seen.env.items()
+    )
+
+
+def _emptied(seen: Evidence) -> bool:
+    return any(
+        re.match(r"HSA_OVERRIDE_GFX_VERSION", name) and not value.strip()
         for name, (value, _) in seen.env.items()
     )
 
@@ -56,9 +64,11 @@ RULES = (
     Rule(
         kind="hsa-override-wrong",
         symptom="arch",
-        needs=all_of(any_of(_OVERRIDE, _ISA), any_of(_NO_CODE, _ISA, text(CRASH), text(FAULT), text(r"hang|nan\b|garbage|wrong result|shows gfx"))),
+        needs=any_of(_UNREADABLE, all_of(fact(_emptied), text(rf"{NO_GPU}|out_of_resources")), all_of(any_of(_OVERRIDE, _ISA), any_of(_NO_CODE, _ISA, text(CRASH), text(FAULT), text(r"hang|nan\b|garbage|wrong result|shows gfx")))),
         signs=(
             Sign(4, "HSA_OVERRIDE_GFX_VERSION claims another GPU", _OVERRIDE),
+            Sign(7, "the runtime cannot read the override, and takes no GPU for the one that is there", _UNREADABLE),
+            Sign(3, "it is set to nothing, which is not the same as not set", fact(_emptied)),
             Sign(-6, "it fails without the override too", anywhere(r"without[^\n]{0,20}(?:override|hsa_override\w*)[^\n]{0,120}\b(?:same|still|too)\b|\b(?:same|still)\b[^\n]{0,60}without[^\n]{0,20}override")),
             Sign(4, "code of another instruction set was run", _ISA),
             Sign(3, "a kernel faulted", text(FAULT)),
@@ -67,6 +77,6 @@ RULES = (
             Sign(2, "its form is not MAJOR.MINOR.STEPPING", fact(_undotted)),
             Sign(-4, "a processor's own GPU is named too", text(r"\bi-?gpu\b|integrated|vega 8\b")),
         ),
-        settles=_OVERRIDE,
+        settles=any_of(_OVERRIDE, _UNREADABLE),
     ),
 )  # fmt: skip

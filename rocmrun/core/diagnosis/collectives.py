@@ -8,6 +8,7 @@ from rocmrun.core.diagnosis.looks import (
     any_of,
     anywhere,
     flag,
+    remedy,
     text,
     told,
     variable,
@@ -17,6 +18,7 @@ from rocmrun.core.diagnosis.words import NO_SPACE
 _SHARED_MEMORY_FULL = text(
     rf"posix_fallocate[^\n]{{0,80}}{NO_SPACE}|(?:/dev/shm|shared[- ]memory|shm\w*|nccl-\w+)[^\n]{{0,120}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,120}}(?:/dev/shm|shared memory|\bshm\b|nccl)|error while creating shared memory segment|insufficient\s+shared\s+memory|out\s+of\s+shared\s+memory|increase[^\n]{{0,30}}shared memory|torch_shm_manager|could not allocate [^\n]{{0,40}}shared memory|unable to (?:allocate|mmap|write|resize)[^\n]{{0,40}}(?:shared memory|/dev/shm|torch_)|failed to resize[^\n]{{0,30}}shm"
 )
+_LARGER_HELPED = all_of(text(NO_SPACE), remedy(r"shm[-_ ]?size|--ipc[= ]host"))
 _BUS = text(r"bus\s+error|\bsigbus\b|signal 7\b|exit code 135|exitcode\W{1,4}-7\b")
 _IPC = text(
     r"hipipc(?:get|open)mem(?:ory)?handle|cudaipc(?:get|open)memhandle|ipc memory creation|memory for ipc|hsa_amd_ipc|ipc_mode_legacy|ipc[_ ]?(?:mem)?[_ ]?handle"
@@ -42,9 +44,11 @@ RULES = (
     Rule(
         kind="shm-too-small",
         symptom="no space",
-        needs=any_of(_SHARED_MEMORY_FULL, _BUS, text(r"/dev/shm[^\n]{0,60}(?:64|full|100%)")),
+        needs=any_of(_SHARED_MEMORY_FULL, _BUS, _LARGER_HELPED, text(r"/dev/shm[^\n]{0,60}(?:64|full|100%)")),
         signs=(
             Sign(7, "shared memory is full", _SHARED_MEMORY_FULL),
+            Sign(5, "no space is left, and a larger /dev/shm mended it", _LARGER_HELPED),
+            Sign(5, "no space is left, and /dev/shm is full", all_of(text(NO_SPACE), text(r"/dev/shm\W[^\n]{0,40}(?:\bfull\b|100 ?%)"))),
             Sign(4, "a process touched shared memory that is not there: SIGBUS", _BUS),
             Sign(3, "a DataLoader's worker, or a collective, was at it", all_of(_BUS, text(r"dataloader|worker|nccl|rccl|multiprocess|shared memory|shm"))),
             Sign(-10, "shared memory is large, and no write to it was refused", all_of(shared_memory_large, absent(text(rf"posix_fallocate|{NO_SPACE}")))),
@@ -79,10 +83,10 @@ RULES = (
     ),
     Rule(
         kind="pid-namespace",
-        needs=any_of(text(r"hiperrorinvalidcontext|hiperrorinvaliddevicepointer|hipipcopeneventhandle|/dev/shm/hip_\d|ipc[^\n]{0,60}pid|pid (?:namespace|1)"), anywhere(r"pid_host|ipc_host|pid_ns")),
+        needs=any_of(text(r"hiperrorinvalidcontext|hiperrorinvaliddevicepointer|hipipcopeneventhandle|/dev/shm/hip_\d|ipc[^\n]{0,60}pid|pid (?:namespace|1)|(?:cuda|hip|rocm)_ipc[^\n]{0,60}invalid device context"), anywhere(r"pid_host|ipc_host|pid_ns")),
         signs=(
             Sign(3, "a handle of another process names nothing here", text(r"hiperrorinvalidcontext|hiperrorinvaliddevicepointer|invalid device context|hipipcopen(?:event|mem)handle")),
-            Sign(3, "shared memory is shared, process ids are not", any_of(flag(r"--ipc=(?:host|container)"), anywhere(r"ipc[_=: ]{1,2}host|hostipc|shareable|pid_ns|separate pid|pid namespaces?|all (?:are )?pid 1|both workloads are pid 1"))),
+            Sign(3, "shared memory is shared, process ids are not", any_of(flag(r"--ipc=(?:host|container)"), anywhere(r"ipc[_=: ]{1,2}host|hostipc|shareable|pid_ns|separate pid|pid namespaces?|all (?:are )?pid 1|both workloads are pid 1|^pid\w*: [^\n]{0,20}\b(?:isolated|separate|private|own)\b"))),
             Sign(2, "names of event objects collide", text(r"/dev/shm/hip_\d")),
             Sign(1, "several containers work together", text(r"containers?\b[^\n]{0,60}(?:another|two|both|sidecar|lmcache|exports?)|sidecar|two containers|cross[- ]container")),
         ),

@@ -6,7 +6,12 @@ from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.looks import any_of, opened, text
 from rocmrun.core.diagnosis.words import DENIED
 
-NODE_DENIED = any_of(opened("EACCES"), text(rf"/dev/(?:kfd|dri)[^\n]{{0,60}}{DENIED}"))
+NODE_DENIED = any_of(
+    opened("EACCES"),
+    text(
+        rf"/dev/(?:kfd|dri)[^\n]{{0,60}}{DENIED}|\b(?:no|without|lacks?) (?:access|permissions?|rights?) (?:to|on|for) (?:/dev/dri/|/dev/)?(?:kfd|renderd\d)"
+    ),
+)
 SELINUX = text(
     r"avc:\s{1,3}denied|selinux[\w.]*\W{1,3}(?:is )?(?:enforcing|enabled|preventing)|enforcing mode\s{1,20}enforcing|container_use_devices|getenforce\W{1,3}enforcing"
 )

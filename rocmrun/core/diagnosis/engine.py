@@ -1,5 +1,6 @@
 """The engine: another kernel than this host's, confinement, sandboxes, and flags that are not AMD's."""
 
+from rocmrun.core.diagnosis.evidence import Evidence, Quotes
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import (
     absent,
@@ -12,7 +13,17 @@ from rocmrun.core.diagnosis.looks import (
     text,
     told,
 )
-from rocmrun.core.diagnosis.words import HYPERVISED, NO_GPU, NO_NODE, WSL
+from rocmrun.core.diagnosis.words import (
+    DENIED,
+    DRIVER_OF_ANOTHER_VERSION,
+    HYPERVISED,
+    NO_GPU,
+    NO_NODE,
+    NOT_PERMITTED,
+    SANDBOX,
+    TAG_MOVED,
+    WSL,
+)
 
 _SNAP = any_of(
     text(
@@ -25,6 +36,24 @@ _NO_GPU_THERE = any_of(
     text(r"/dev/(?:kfd|dri)[^\n]{0,80}(?:no such file|not found)"),
     opened("ENOENT|EACCES|EPERM"),
 )
+
+
+def _fixed_number(seen: Evidence) -> Quotes | None:
+    """Return what says that a program takes one render node by number, and that another one is there."""
+    numbers = {
+        match[1]
+        for body in (seen.log, seen.told)
+        for match, _ in body.matches(r"\brenderd(\d{1,6})\b")
+    }
+    if len(numbers) < 2:
+        return None
+    return (
+        seen.find(
+            r"\b(?:takes|wants|expects|looks for|tries|opens|uses) \S{0,10}/?renderd\d+|hard-?coded[^\n]{0,40}renderd\d+|renderd\d+[^\n]{0,40}hard-?coded"
+        )
+        or None
+    )
+
 
 RULES = (
     Rule(
@@ -62,9 +91,10 @@ RULES = (
     ),
     Rule(
         kind="sandbox-runtime",
-        needs=any_of(text(r"\brunsc\b|gvisor|\bkata\b|kata-|sysbox|firecracker|gofer"), fact(lambda seen: seen.engine and (seen.engine.default_runtime or "").startswith(("runsc", "kata", "sysbox")))),
+        needs=any_of(text(rf"{SANDBOX}|gofer"), fact(lambda seen: seen.engine and (seen.engine.default_runtime or "").startswith(("runsc", "kata", "sysbox")))),
         signs=(
-            Sign(6, "the container runs in a sandbox that has no KFD of this host", text(r"\brunsc\b|gvisor|\bkata\b|kata-|sysbox|firecracker")),
+            Sign(6, "the container runs in a sandbox that has no KFD of this host", text(SANDBOX)),
+            Sign(-5, "what is refused is a device that the sandbox itself wants of the host", text(rf"/dev/(?:vhost-\w+|kvm|net/tun)\b[^\n]{{0,60}}(?:{NOT_PERMITTED}|{DENIED})")),
             Sign(1, "no GPU is found", _NO_GPU_THERE),
             Sign(7, "the engine's default runtime is a sandbox", fact(lambda seen: seen.engine and (seen.engine.default_runtime or "").startswith(("runsc", "kata", "sysbox")))),
         ),
@@ -76,6 +106,8 @@ RULES = (
             Sign(7, "the engine has no device driver by that name: AMD GPUs are passed as nodes or by CDI", text(r"could not select device driver")),
             Sign(7, "the engine knows no such CDI device", text(r"amd cdi spec not found|unresolvable cdi devices?|cdi device injection failed|failed to inject (?:cdi )?devices|unknown cdi|cdi[^\n]{0,40}(?:not found|not enabled|unresolvable|disabled)")),
             Sign(5, "NVIDIA's runtime is asked for", text(r"nvidia-container-(?:cli|runtime)[^\n]{0,100}(?:error|fail|not found)|unknown (?:or invalid )?runtime (?:name|specified)[^\n]{0,20}(?:nvidia|amd)|unknown flag: --gpus")),
+            Sign(-5, "the container runs in a sandbox, which NVIDIA's hook cannot enter either", text(SANDBOX)),
+            Sign(-3, "it was reached, and driver and libraries are of two versions", text(DRIVER_OF_ANOTHER_VERSION)),
             Sign(3, "--gpus is given, and no AMD node", all_of(flag(r"^--gpus|--runtime=nvidia"), absent(flag(r"--device")))),
         ),
     ),
@@ -90,10 +122,11 @@ RULES = (
     Rule(
         kind="render-node-renumbered",
         symptom="node absent",
-        needs=text(r"/dev/dri/(?:renderd|card)\d+[^\n]{0,80}(?:no such file|not found|does not exist|is not a device)"),
+        needs=any_of(text(r"/dev/dri/(?:renderd|card)\d+[^\n]{0,80}(?:no such file|not found|does not exist|is not a device)"), _fixed_number),
         signs=(
             Sign(6, "the engine does not find this render node: numbers change from boot to boot", text(rf"{NO_NODE}[^\n]{{0,160}}/dev/dri/(?:renderd|card)\d+[^\n]{{0,80}}(?:no such file|not found|does not exist|is not a device)")),
             Sign(4, "a render node by a fixed number is missing", text(r"/dev/dri/(?:renderd|card)\d+[^\n]{0,80}(?:no such file|not found|does not exist)")),
+            Sign(4, "a program takes a fixed number, and only another one is there", _fixed_number),
             Sign(2, "another render node is there", told(r"renderd\d+")),
         ),
     ),
@@ -102,6 +135,7 @@ RULES = (
         needs=text(r"manifest|not found"),
         signs=(
             Sign(7, "the registry has no such tag or digest", text(r"manifest unknown|manifest for [^\n]{1,200} not found|manifest_unknown|manifest [^\n]{0,100}not found|failed to resolve reference [^\n]{1,200}: not found|name unknown|no matching manifest")),
+            Sign(-5, "the tag is there, and names another image than before", text(TAG_MOVED)),
         ),
     ),
     Rule(
@@ -118,6 +152,7 @@ RULES = (
         needs=text(r"no space left on device|\benospc\b|disk quota exceeded"),
         signs=(
             Sign(3, "a disk is full", text(r"no space left on device|\benospc\b|disk quota exceeded")),
+            Sign(-3, "a file system in memory is named", text(r"\btmpfs\b")),
             Sign(4, "it is the engine's, while an image is unpacked", text(r"failed to register layer|applylayer|error pulling image|failed to (?:extract|copy|pull|unpack)|/var/lib/(?:docker|containerd|containers)|overlay2?|writing blob|storing (?:blob|layer)|\blayer\b[^\n]{0,120}no space|write /opt/rocm|docker build|buildkit|no space left[^\n]{0,80}(?:docker|containerd|snapshot)|tmp/getimageblob")),
             Sign(-6, "it is shared memory", text(r"posix_fallocate|/dev/shm|shared memory|nccl|\bshm\b")),
             Sign(-3, "it is a cache", text(r"(?:\.cache|\.triton|/tmp/|tmpfs|huggingface|miopen)[^\n]{0,120}no space|no space[^\n]{0,120}(?:\.cache|\.triton|tmpfs|huggingface|miopen/)")),

@@ -13,8 +13,15 @@ from rocmrun.core.diagnosis.looks import (
     text,
     told,
 )
-from rocmrun.core.diagnosis.versions import driver_before_rocm
-from rocmrun.core.diagnosis.words import CRASH, HYPERVISED, NO_GPU, NO_NODE, WSL
+from rocmrun.core.diagnosis.versions import driver_before_rocm, host_before_image
+from rocmrun.core.diagnosis.words import (
+    CRASH,
+    DRIVER_OF_ANOTHER_VERSION,
+    HYPERVISED,
+    NO_GPU,
+    NO_NODE,
+    WSL,
+)
 
 _NOT_LOADED = text(
     r"rock module is not loaded|amdgpu not found in modules|driver not initialized|amdgpu (?:kernel )?(?:module|driver)[^\n]{0,20} (?:is )?not (?:loaded|found|installed|running)|module amdgpu not found|no amdgpu (?:module|driver)"
@@ -34,6 +41,14 @@ _MODULE_THERE = told(
 )
 _BUILT_IN = anywhere(r"built[- ]?in(?:to)?\b|config_drm_amdgpu=y|not (?:as )?a module")
 
+_TAKEN_BY_VFIO = all_of(
+    text(
+        r"kernel driver in use: vfio|\bvfio[\w-]*\b[^\n]{0,30}\b(?:has|is|are|was|were|took)\b[^\n]{0,30}(?:loaded|bound|gpu|in use)"
+    ),
+    text(
+        r"no longer (?:can )?(?:see|find|have)[^\n]{0,20}/dev/dri|/dev/(?:dri|kfd)[^\n]{0,40}(?:no such file|missing|gone|empty)"
+    ),
+)
 _OLD_FOR_ROCM = all_of(
     driver_before_rocm, text(rf"{NO_GPU}|{CRASH}|hip error|hiperror\w+|hsa_status_error\w*")
 )
@@ -61,11 +76,12 @@ RULES = (
     Rule(
         kind="driver-not-loaded",
         symptom="kfd absent",
-        needs=any_of(_NOT_HERE, _INSERT_FAILED, fact(_unbound)),
+        needs=any_of(_NOT_HERE, _INSERT_FAILED, fact(_unbound), _TAKEN_BY_VFIO),
         unless=any_of(_BUILT_IN, text(WSL)),
         signs=(
             Sign(6, "the kernel refused to load amdgpu", _INSERT_FAILED),
             Sign(5, "a tool says that amdgpu is not loaded", _NOT_LOADED),
+            Sign(6, "vfio-pci has the GPU, so amdgpu has not, and the nodes are gone", _TAKEN_BY_VFIO),
             Sign(2, "/dev/kfd does not exist", any_of(_NODE_MISSING, opened("ENOENT", KFD))),
             Sign(4, "the host has no amdgpu module", _MODULE_GONE),
             Sign(7, "an AMD GPU is on the PCI bus, and amdgpu is not loaded", fact(_unbound)),
@@ -160,11 +176,12 @@ RULES = (
     Rule(
         kind="driver-too-old",
         symptom="pairing",
-        needs=any_of(_OLD_FOR_ROCM, text(r"mem_?get_?info|memory_avail|driver[^\n]{0,40}(?:too old|older|outdated|incompatible)|mismatch[^\n]{0,40}driver")),
+        needs=any_of(_OLD_FOR_ROCM, text(r"mem_?get_?info|getting available memory|memory_avail|driver[^\n]{0,40}(?:too old|older|outdated|incompatible)|mismatch[^\n]{0,40}driver")),
         signs=(
-            Sign(4, "the GPU is found, and the query for free memory is refused", text(r"mem_?get_?info[^\n]{0,60}(?:invalid|error|fail)|(?:invalid|error|fail)[^\n]{0,60}mem_?get_?info|cudart\(\)\.cudamemgetinfo")),
+            Sign(4, "the GPU is found, and the query for free memory is refused", text(r"(?:mem_?get_?info|getting available memory)[^\n]{0,60}(?:invalid|error|fail)|(?:invalid|error|fail)[^\n]{0,60}mem_?get_?info|cudart\(\)\.cudamemgetinfo")),
             Sign(1, "HIP answers with an invalid argument", text(r"hip error: invalid argument|hiperrorinvalidvalue|invalid argument \(?cudamemgetinfo")),
             Sign(5, "AMD's driver table does not pair this driver with this ROCm, and a GPU fails", _OLD_FOR_ROCM),
+            Sign(3, "the host has an older ROCm than the image", host_before_image),
             Sign(3, "the driver does not know the newer memory query", text(r"memory_avail query failed")),
             Sign(3, "the driver is named as old", told(r"driver[\w.]*: [^\n]{0,30}(?:old|5\.[0-9]\b|5\.1[0-9])|(?:in-tree|host)[^\n]{0,30}old|too old")),
             Sign(6, "a tool calls the driver too old", text(r"driver[^\n]{0,40}(?:is )?(?:too old|older than|outdated)|requires? (?:a )?(?:newer|at least)[^\n]{0,40}(?:amdgpu|kernel driver)")),
@@ -175,12 +192,13 @@ RULES = (
     Rule(
         kind="driver-userspace-mismatch",
         symptom="pairing",
-        needs=text(r"out_of_resources|returned 4104|\bregress|ioctl[^\n]{0,40}version|kfd[^\n]{0,40}(?:interface|abi) version|thunk"),
+        needs=text(rf"{DRIVER_OF_ANOTHER_VERSION}|out_of_resources|returned 4104|\bregress|ioctl[^\n]{0,40}version|kfd[^\n]{0,40}(?:interface|abi) version|thunk"),
         unless=any_of(opened("EACCES|EPERM|ENOMEM|EINVAL|ENOENT"), text(r"sudo[^\n]{0,40}rocminfo"), anywhere(r"works_with_sudo|as_root")),
         signs=(
             Sign(4, "HSA finds no resources although /dev/kfd opens", text(r"out_of_resources|returned 4104")),
             Sign(3, "another pair of driver and firmware works", any_of(anywhere(r"^(?:good|bad|last_good|regression|works_with|downgrade|rollback)\b[^\n]{0,120}(?:amdgpu|driver|firmware|kernel|\d\.\d+)"), text(r"regress|after (?:the )?(?:kernel|driver|firmware) (?:update|upgrade)"))),
             Sign(1, "SMI shows the device", text(r"(?:rocm|amd)-smi[^\n]{0,60}(?:shows|lists|works|device)")),
+            Sign(7, "the module in the kernel and the libraries are of two versions", text(DRIVER_OF_ANOTHER_VERSION)),
             Sign(6, "user space and kernel speak other versions of the interface", text(r"ioctl[^\n]{0,40}version[^\n]{0,40}(?:mismatch|unsupported|fail)|kfd[^\n]{0,40}(?:interface|abi) version[^\n]{0,40}(?:mismatch|unsupported|old)")),
         ),
         undecided="which of driver and firmware it is: try the driver that AMD lists for this ROCm (`rocmrun matrix`)",

@@ -1,31 +1,64 @@
 """The image: a torch of another vendor, replaced wheels, libraries, headers and tools that are not in it."""
 
+import re
+
+from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
-from rocmrun.core.diagnosis.looks import all_of, any_of, anywhere, log, text, told
+from rocmrun.core.diagnosis.looks import absent, all_of, any_of, anywhere, fact, log, text, told
 from rocmrun.core.diagnosis.versions import library_of_another_rocm
-from rocmrun.core.diagnosis.words import DENIED, NO_FILE, NO_GPU
+from rocmrun.core.diagnosis.words import DENIED, NO_FILE, NO_GPU, TAG_MOVED
 
 _ROCM_LIBRARY = r"lib(?:hip_hcc|miopen|roctx64|rocblas|hipblas(?:lt)?|amdhip64|hsa-runtime64|hsakmt|rocsparse|rocsolver|rccl|rocm[-_]smi64|rocm[-_]core|amd_comgr|hiprtc\S{0,20}|rocfft|hipfft\w?|hiprand|rocrand|roctracer64|hipsparse(?:lt)?|hipsolver|amd_smi|rocprofiler\S{0,20}|rocalution|migraphx\S{0,10}|c10_hip|torch_hip|drm_amdgpu|drm|numa|elf|hipfile|rocjpeg|rocdecode|omp5?)\b[^\s:]{0,30}\.so"
 _CUDA_LIBRARY = r"lib(?:c10_cuda|torch_cuda\w*|cudart|cublas\w*|cudnn\w*|nvrtc\S{0,20}|cuda|nvinfer\S{0,20}|cusparse\w*|cufft\w?|curand|cusolver\w*|nccl|nvjitlink|nvtoolsext|nvidia-ml|cupti)\b[^\s:]{0,30}\.so"
+_LINKED_AS_ANOTHER = text(
+    rf"\bln -sf? \S{{0,80}}{_ROCM_LIBRARY}\S{{0,10}} \S{{0,80}}{_ROCM_LIBRARY}\.\d"
+)
 _PYTHON = r"(?:/[\w.+-]{1,60}){0,8}/?python(?:3(?:\.\d{1,2})?)?"
 _AMD_GPU = text(r"\bgfx\d|radeon|instinct|\bamd\b|\bmi\d{2,3}x?\b|\brx ?\d{3,4}|\b\d{4} ?xtx?\b")
 _OTHER_VENDOR = text(
-    r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver"
+    r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver|cuda driver version is insufficient for cuda"
 )
+# What comes with ROCm's own compiler, whoever else has a clang.
+_OWN_COMPILER_ELSEWHERE = text(
+    r"'__clang_\w{1,60}\.h' file not found|hip ?-?clang compiler not found|(?:llvm|rocm|hip)[\w./+-]{0,60}/clang(?:\+\+)?\W{1,4}(?:no such file|not found)|can't exec \W?\S{0,80}(?:llvm|rocm|hip)\S{0,40}/clang"
+)
+_SPACE_SAID = text(
+    r"\b(?:paths?|director(?:y|ies)|folders?|names?)\b[^\n]{0,30}\b(?:has|have|with|contains?) (?:an? )?(?:white ?)?spaces?\b(?! left)|\b(?:a |white ?)spaces? in (?:the |its |your |my |this )?(?:\w+ )?(?:path|directory|folder|name)"
+)
+# `pip show torch`: wheels for ROCm and for the CPU have a local part, "+rocm7.2".
+_DEFAULT_INDEX = text(r"^name: torch\nversion: \d+\.\d+(?:\.\d+)?$")
 # An installation or an update came between the torch that worked and this one.
 _REPLACED = text(
     r"re-?install\w*[^\n]{0,20}\btorch|(?:install|updat|upgrad)\w+[^\n]{0,80}(?:switch\w*|chang\w*|replac\w*|overw\w+)[^\n]{0,30}(?:cuda|nvidia|cpu|torch)|switch\w* to cuda"
+    r"|(?:work(?:ed|ing|s)|was fine|used to work)[^\n]{0,40}\b(?:until|till|before)\b[^\n]{0,40}\b(?:install|updat|upgrad|requirements)|\bafter (?:a |an |the |my |last )?(?:pip3?|uv|conda) (?:pip )?(?:install|sync|upgrade)"
 )
 _PIP = anywhere(
     r"pip3? install|uv (?:pip|sync|add)|resolv(?:er|ed)|requirements|constraint|default[- ]index|pypi|attempting uninstall: torch|successfully (?:un)?installed [^\n]{0,200}torch-|poetry|conda install|found existing installation: torch|cause_step|dependent package"
 )
 
+
+# Lines of a build or a pull, whose digests are those of parts.
+_LAYERS = re.compile(r"layer|export|resolv|extract|pull|copy|push|config|manifest")
+
+
+def _two_digests(seen: Evidence) -> bool:
+    """Whether a text tells two to four digests, as one does that compares them; an inspect tells more."""
+    told_ = {
+        match[1]
+        for body in (seen.log, seen.told)
+        for match, line in body.matches(r"^[^\n]{0,40}\b(sha256:(?:[0-9a-f]{64}|blob-\d{1,4}))\W*$")
+        if not _LAYERS.search(line.lower)
+    }
+    return 2 <= len(told_) <= 4
+
+
 RULES = (
     Rule(
         kind="not-rocm-build",
         symptom="torch build",
-        needs=_OTHER_VENDOR,
+        needs=any_of(_OTHER_VENDOR, _DEFAULT_INDEX),
         signs=(
+            Sign(4, "this torch came from the default index, which has none for ROCm", _DEFAULT_INDEX),
             Sign(6, "this torch is no ROCm build", _OTHER_VENDOR),
             Sign(1, "it fails as a CUDA build does without NVIDIA", text(r"nvidia driver|not compiled with cuda|libcuda")),
             Sign(1, "the GPU is AMD's", _AMD_GPU),
@@ -38,9 +71,10 @@ RULES = (
     Rule(
         kind="python-torch-wheel-overwrote-rocm",
         symptom="torch build",
-        needs=any_of(text(r"\+cpu\b|\+cu\d{2,3}\b|version\.hip\W{1,8}none"), all_of(_OTHER_VENDOR, _REPLACED), text(r"uninstall(?:ed|ing)?:? torch|found existing installation: torch")),
+        needs=any_of(text(r"\+cpu\b|\+cu\d{2,3}\b|version\.hip\W{1,8}none"), _DEFAULT_INDEX, all_of(_OTHER_VENDOR, _REPLACED), text(r"uninstall(?:ed|ing)?:? torch|found existing installation: torch")),
         signs=(
             Sign(4, "this torch is the CPU's build", text(r"\+cpu\b")),
+            Sign(4, "this torch came from the default index, which has none for ROCm", _DEFAULT_INDEX),
             Sign(2, "this torch is no ROCm build", _OTHER_VENDOR),
             Sign(4, "a package manager replaced it", any_of(_PIP, _REPLACED)),
             Sign(3, "it did not come so: an installation put it there", all_of(_OTHER_VENDOR, _REPLACED)),
@@ -55,19 +89,21 @@ RULES = (
         symptom="torch build",
         needs=any_of(text(r"digest|\btag\b|:latest|nightly|re-?pull|re-?built|moving"), anywhere(r"last_good")),
         signs=(
-            Sign(6, "the tag names another image than before", text(r"digest[^\n]{0,60}(?:changed|differs?|mismatch|moved|another)|tag[^\n]{0,60}(?:moved|re-?pushed|overwritten|points to|changed|replaced)|same tag[^\n]{0,60}(?:different|other|another)|different (?:image|digest)")),
+            Sign(6, "the tag names another image than before", text(TAG_MOVED)),
+            Sign(4, "two digests are told for one name", fact(_two_digests)),
             Sign(3, "an image of that name worked before", anywhere(r"last_good|worked (?:yesterday|last week|before)|after (?:a )?(?:re-?)?pull|overnight|since (?:the )?(?:last )?pull")),
             Sign(2, "the tag is one that moves", text(r":latest\b|nightly|moving tag")),
             Sign(-4, "what is in the image now is known to be wrong", _OTHER_VENDOR),
-            Sign(-3, "the registry has no such tag", text(r"manifest unknown|not found")),
+            Sign(-3, "the registry has no such tag", all_of(text(r"manifest unknown|not found"), absent(text(TAG_MOVED)))),
         ),
     ),
     Rule(
         kind="missing-rocm-libs",
-        needs=text(rf"{_ROCM_LIBRARY}[^\n]{{0,120}}{NO_FILE}|{NO_FILE}[^\n]{{0,120}}{_ROCM_LIBRARY}"),
+        needs=any_of(text(rf"{_ROCM_LIBRARY}[^\n]{{0,120}}{NO_FILE}|{NO_FILE}[^\n]{{0,120}}{_ROCM_LIBRARY}"), _LINKED_AS_ANOTHER),
         signs=(
             Sign(7, "a library of ROCm is not found", text(rf"{_ROCM_LIBRARY}[^\n]{{0,120}}{NO_FILE}|{NO_FILE}[^\n]{{0,120}}{_ROCM_LIBRARY}")),
             Sign(1, "it is a library of another ROCm", library_of_another_rocm),
+            Sign(5, "a link gives a library of ROCm the name of another version", _LINKED_AS_ANOTHER),
             Sign(-4, "it lies where only root may look", text(r"/root/")),
         ),
     ),
@@ -93,19 +129,21 @@ RULES = (
     Rule(
         kind="image-missing-headers",
         symptom="compile",
-        needs=text(r"file not found|compiler|fatal error|no such file|command not found|cc1plus|hiprtc_error_compilation|python\.h"),
+        needs=text(r"file not found|(?:cc|gcc|g\+\+|c\+\+|clang|clang\+\+): not found|compiler|fatal error|no such file|command not found|cc1plus|hiprtc_error_compilation|python\.h"),
         signs=(
             Sign(6, "a header is not in the image", text(r"fatal error: [^\n]{0,80}(?:file not found|no such file)|'(?:limits|cmath|cstdint|cstddef|iostream|string|type_traits|algorithm|utility|array|new|atomic|memory|vector|complex|initializer_list|stdlib\.h|math\.h|stdio\.h|stdint\.h|assert\.h|python\.h)' file not found|python\.h: no such file|include[^\n]{0,60}not found in[^\n]{0,40}include path")),
             Sign(6, "no C compiler is in the image", text(r"failed to find c compiler|no acceptable c compiler|no (?:working )?(?:c|c\+\+|cxx) compiler|\b(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+|cc1plus|x86_64-linux-gnu-g(?:cc|\+\+))\W{0,4}(?:: )?(?:command )?(?:not found|no such file)|no such file or directory: '(?:gcc|g\+\+|cc|c\+\+|clang)'|error trying to exec 'cc1plus'|set the cc environment variable|unable to execute '?(?:gcc|cc|g\+\+|x86_64-linux-gnu-gcc)'?")),
             Sign(1, "a compile at run time failed", text(r"hiprtc_error_compilation|error generated when compiling|buildhip|compile failed")),
+            Sign(-6, "what is missing belongs to ROCm's compiler, which is looked for in another directory", _OWN_COMPILER_ELSEWHERE),
         ),
     ),
     Rule(
         kind="image-toolchain-path",
         symptom="compile",
-        needs=text(r"ld\.lld|\blld\b|hipcc|llvm_path|hip_path|rocm_path|rocm_home|device[- ]lib|amdgcn|clang-\d+"),
+        needs=any_of(text(r"ld\.lld|\blld\b|hipcc|llvm_path|hip_path|rocm_path|rocm_home|device[- ]lib|amdgcn|clang-\d+"), _OWN_COMPILER_ELSEWHERE),
         signs=(
-            Sign(6, "a tool of ROCm's compiler is not on PATH", text(r"unable to find (?:ld\.lld|lld|clang|llvm\S*|hipcc)|(?:ld\.lld|hipcc|amdclang\S*|clang-offload-bundler|llvm-\w+|rocm_agent_enumerator)\W{0,4}(?::\s)?(?:command )?(?:not found|no such file)|no such file or directory: '\S{0,80}(?:ld\.lld|hipcc|amdclang|lld)'|(?:could not|cannot|can't|failed to) (?:find|locate|execute) \S{0,60}(?:ld\.lld|hipcc|lld|clang|rocm (?:installation|device library)|hip)|cannot find (?:rocm|hip) (?:installation|device library|runtime)|invalid linker name[^\n]{0,30}lld")),
+            Sign(6, "a tool of ROCm's compiler is not on PATH", text(r"unable to find (?:ld\.lld|lld|clang|llvm\S*|hipcc)|(?:ld\.lld|hipcc|amdclang\S*|clang-offload-bundler|llvm-\w+|rocm_agent_enumerator)(?: and \S{1,60} (?:is|are|was|were))?\W{0,4}(?::\s)?(?:command )?(?:not found|no such file)|no such file or directory: '\S{0,80}(?:ld\.lld|hipcc|amdclang|lld)'|(?:could not|cannot|can't|failed to) (?:find|locate|execute) \S{0,60}(?:ld\.lld|hipcc|lld|clang|rocm (?:installation|device library)|hip)|cannot find (?:rocm|hip) (?:installation|device library|runtime)|invalid linker name[^\n]{0,30}lld")),
+            Sign(6, "ROCm's compiler, or a header of its own, is not where it is looked for", _OWN_COMPILER_ELSEWHERE),
             Sign(3, "a variable names a directory that is not there", text(r"(?:llvm|hip|rocm|device_lib|hip_device_lib|hip_clang)_(?:path|home)\b[^\n]{0,120}(?:not|missing|wrong|no such|does not)")),
             Sign(1, "the variable is set in the image", told(r"(?:llvm|hip|rocm)_path")),
         ),
@@ -125,8 +163,9 @@ RULES = (
     Rule(
         kind="path-with-space",
         symptom="arch",
-        needs=text(r"(?:sys\.prefix|\bprefix|venv|install(?:ed)?(?:_dir|_path)?|python|\bpath|cwd|directory|location)[\w. ]*\W{1,4}['\"]?(?:/[\w.()&+-]+)*/[\w.()&+-]+ +[\w.()&+-][^\n'\":(]{0,40}/|file \"[^\"\n]* [^\"\n]*/(?:site|dist)-packages|/[\w.-]+ [\w.-]+/[^\n]{0,80}(?:site-packages|lib/python|venv)"),
+        needs=any_of(_SPACE_SAID, text(r"(?:sys\.prefix|\bprefix|venv|install(?:ed)?(?:_dir|_path)?|python|\bpath|cwd|directory|location)[\w. ]*\W{1,4}['\"]?(?:/[\w.()&+-]+)*/[\w.()&+-]+ +[\w.()&+-][^\n'\":(]{0,40}/|file \"[^\"\n]* [^\"\n]*/(?:site|dist)-packages|/[\w.-]+ [\w.-]+/[^\n]{0,80}(?:site-packages|lib/python|venv)")),
         signs=(
+            Sign(5, "a directory on the way is said to have a space in its name", _SPACE_SAID),
             Sign(5, "Python is installed below a directory with a space in its name", text(r"(?:sys\.prefix|\bprefix|venv|install(?:ed)?(?:_dir|_path)?|python|\bpath|cwd|directory|location)[\w. ]*\W{1,4}['\"]?(?:/[\w.()&+-]+)*/[\w.()&+-]+ +[\w.()&+-][^\n'\":(]{0,40}/|file \"[^\"\n]* [^\"\n]*/(?:site|dist)-packages|/[\w.-]+ [\w.-]+/[^\n]{0,80}(?:site-packages|lib/python|venv)")),
             Sign(3, "no kernel is found", text(r"no kernel image|invalid device function|nobinaryforgpu")),
         ),

@@ -1,8 +1,8 @@
 """System calls, capabilities and limits."""
 
 from rocmrun.core.diagnosis.finding import Rule, Sign
-from rocmrun.core.diagnosis.looks import all_of, any_of, anywhere, text, told, unquoted
-from rocmrun.core.diagnosis.words import AGAIN, NOT_PERMITTED
+from rocmrun.core.diagnosis.looks import all_of, any_of, anywhere, remedy, text, told, unquoted
+from rocmrun.core.diagnosis.words import AGAIN, DENIED, NOT_PERMITTED
 
 _OLD_ENGINE = text(
     r"docker(?: engine)?\W{1,12}(?:version )?(?:1\d\.|20\.10\.[0-9]\b|< ?20\.10\.10)|docker < ?20|libseccomp|old (?:engine|docker|libseccomp)|seccomp list|buildah|podman [123]\."
@@ -18,6 +18,10 @@ _NUMA_CALL = text(
 )
 
 _NO_CHILD = text(rf"\bmake(?:\[\d+\])?: [\w/.-]{{1,60}}: {NOT_PERMITTED}")
+# Programs that look into others while these run.
+_ATTACHES = (
+    r"(?:py-spy|rbspy|phpspy|austin|pyrasite|memray attach|rocgdb|gdb|lldb|gcore|jstack|jmap)"
+)
 # Set so, and not what a library asks for ("set ulimit -l to unlimited").
 _NO_LIMIT = r"(?:ulimit[_ -]*l\b|memlock|max locked memory)(?![^\n]{0,16}\b(?:to|should|must)\b)[^\n]{0,30}(?:unlimited|infinity|-1\b)"
 # Whether the engine recorded a kill for want of memory.
@@ -80,9 +84,11 @@ RULES = (
     ),
     Rule(
         kind="cap-sys-ptrace",
-        needs=text(r"process_vm_(?:readv|writev)|read -1, expected|pidfd_getfd|ptrace|\bkcmp\b|\bcma\b|cross[- ]memory|single[- ]copy|yama"),
+        needs=any_of(text(rf"process_vm_(?:readv|writev)|read -1, expected|pidfd_getfd|ptrace|\bkcmp\b|\bcma\b|cross[- ]memory|single[- ]copy|yama|{_ATTACHES}"), remedy(r"sys_ptrace")),
         signs=(
             Sign(6, "reading another process's memory is refused", text(rf"(?:process_vm_(?:readv|writev)|pidfd_getfd|ptrace|\bkcmp|\bcma\w*|cross[- ]memory)[^\n]{{0,160}}(?:{NOT_PERMITTED}|fail|denied|not (?:available|supported))|read -1, expected \d+, errno = 1\b|write -1, expected \d+, errno = 1\b|could not attach to (?:the )?process|ptrace_scope")),
+            Sign(5, "a debugger or a sampler, which reads another process, is refused", text(rf"\b(?:{_ATTACHES})\b[^\n]{{0,120}}(?:{NOT_PERMITTED}|{DENIED})|\b(?:{_ATTACHES})\b[^\n]{{0,120}}\n[^\n]{{0,20}}(?:{NOT_PERMITTED}|{DENIED})")),
+            Sign(5, "something is refused, and SYS_PTRACE was what it lacked", all_of(text(rf"{NOT_PERMITTED}|{DENIED}"), remedy(r"sys_ptrace"))),
             Sign(1, "the capability is not there", text(r"sys_ptrace|ptrace_scope\W{1,3}[1-3]|user namespaces")),
         ),
     ),

@@ -23,15 +23,26 @@ from rocmrun.core.diagnosis.words import APU, CRASH, NO_GPU, NO_NODE, WSL
 _MASKS = r"(?:ROCR|HIP|CUDA)_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL"
 _MASK_NAMED = r"(?:rocr|hip|cuda)_visible_devices|gpu_device_ordinal"
 _NOT_PERMITTED = any_of(
-    opened("EPERM"), text(r"/dev/(?:kfd|dri)[^\n]{0,60}(?:operation not permitted|\beperm\b)")
+    opened("EPERM"),
+    # Of any device: what the kernel's own rules for a node refuse is EACCES.
+    text(
+        r"^(?![^\n]{0,300}\b(?:mknod|u?mount|ch(?:own|mod|grp)|losetup)\b)[^\n]{0,300}/dev/(?!shm\b|mem\b|kmem\b|port\b|std(?:in|out|err)\b|pts\b|tty\b|null\b)[a-z][\w/.-]{1,60}\W[^\n]{0,60}(?:operation not permitted|\beperm\b)"
+    ),
 )
 _REBOOT = anywhere(
     r"created (?:earlier|before)|before (?:a |the )?(?:host )?re-?boot|after (?:a |the )?(?:host )?re-?boot|since (?:the )?(?:re)?boot|old (?:container|major)|stale|major(?: number)?s? (?:\w+ )?(?:changed|differ|dynamic|mismatch)|host_major|major:minor"
+)
+_MAJOR_CHANGED = anywhere(
+    r"\b(?:another|other|different|new|old|stale|wrong) major\b|\bmajor(?: number)?\b[^\n]{0,30}(?:changed|moved|no longer|stale|is another)"
 )
 _WORKED_BEFORE = text(
     r"\blater\b|suddenly|stopped working|worked (?:before|earlier|fine|until)|was fine|after (?:a while|some time|hours|days|an? update|apt|unattended|upgrade)|intermittent|until\b|lost (?:access|gpu)"
 )
 _APU_IN_TEXT = re.compile(APU)
+
+
+def _two_majors(seen: Evidence) -> bool:
+    return len({n.major for n in seen.nodes if n.path == "/dev/kfd" and n.major is not None}) > 1
 
 
 def _two_with_an_apu(seen: Evidence) -> bool:
@@ -58,14 +69,24 @@ def _stacked(seen: Evidence) -> bool:
     )
 
 
+_DRI_ALONE = any_of(
+    told(r"devices?\b[^\n]{0,60}\b(?:without|but not|and not|lacks?|not) /dev/kfd"),
+    all_of(
+        text(NO_GPU),
+        flag(r"--device=/dev/dri\b"),
+        absent(flag(r"--device=/dev/kfd|--device=/dev(?::|$)")),
+    ),
+)
+
 RULES = (
     Rule(
         kind="kfd-not-mapped",
         symptom="kfd absent",
-        needs=any_of(opened("ENOENT", f"{KFD}|{RENDER}|/dev/dri"), text(r"/dev/kfd[^\n]{0,60}(?:no such file|not found|does not exist|missing|no such node)")),
+        needs=any_of(opened("ENOENT", f"{KFD}|{RENDER}|/dev/dri"), text(r"/dev/kfd[^\n]{0,60}(?:no such file|not found|does not exist|missing|no such node)"), _DRI_ALONE),
         unless=any_of(text(rf"{NO_NODE}[^\n]{{0,160}}/dev/(?:kfd|dri)"), text(r"config_hsa_amd|\bdkms|kernel driver in use|rock module is not loaded|unknown symbol|key was rejected"), text(WSL)),
         signs=(
             Sign(4, "/dev/kfd is not there inside", any_of(opened("ENOENT", KFD), text(r"/dev/kfd[^\n]{0,60}(?:no such file|not found|does not exist|missing|no such node)"))),
+            Sign(5, "the DRM nodes were passed, and /dev/kfd was not", _DRI_ALONE),
             Sign(2, "a render node is not there inside", opened("ENOENT", RENDER)),
             Sign(3, "the host's driver is loaded", text(r"rock module (?:version \S+ )?is loaded|lsmod[^\n]{0,40}amdgpu|amdgpu[^\n]{0,20}loaded")),
             Sign(2, "no --device was given for it", all_of(fact(lambda seen: bool(seen.flags)), absent(flag(r"--device=/dev/kfd|--device=/dev\b|amd\.com/gpu")))),
@@ -78,9 +99,10 @@ RULES = (
     Rule(
         kind="stale-device-major",
         symptom="not permitted",
-        needs=_NOT_PERMITTED,
+        needs=any_of(_NOT_PERMITTED, fact(_two_majors), all_of(text(NO_GPU), _MAJOR_CHANGED)),
         signs=(
             Sign(3, "the node is there, and opening it is not permitted", _NOT_PERMITTED),
+            Sign(6, "/dev/kfd has one number here and another one there", any_of(fact(_two_majors), _MAJOR_CHANGED)),
             Sign(4, "the container is older than the last boot, or the major number changed", _REBOOT),
         ),
     ),
@@ -152,8 +174,8 @@ RULES = (
         kind="smi-restricted-view",
         needs=text(r"rocm-smi|amd-smi|rocm_smi|\bsmi\b"),
         signs=(
-            Sign(4, "SMI shows other GPUs than HIP", text(r"(?:rocm|amd)-?_?smi[^\n]{0,80}(?:fewer|incomplete|only|missing|more gpus|not all|all gpus|every gpu|stops|shows? \d)|showtopo|smi[^\n]{0,40}(?:lists|shows) (?:all|only|fewer)")),
-            Sign(3, "only some render nodes were passed", any_of(flag(r"--device=/dev/dri/renderd"), text(r"non-?contiguous|subset of|only some"))),
+            Sign(4, "SMI shows other GPUs than HIP", text(r"(?:rocm|amd)-?_?smi[^\n]{0,80}(?:fewer|incomplete|only|missing|more gpus|not all|all gpus|every gpu|stops|shows? \d|(?:displays?|lists?|reports?|shows?|sees?) (?:both|all|two|three|four|eight|\d+) (?:amd )?gpus)|showtopo|smi[^\n]{0,40}(?:lists|shows) (?:all|only|fewer)")),
+            Sign(3, "only some render nodes were passed", any_of(flag(r"--device=/dev/dri/renderd"), text(r"non-?contiguous|subset of|only some|\b(?:cgroup|isolat\w+)\b[^\n]{0,40}\b(?:one|single|a) gpu"))),
             Sign(2, "HIP counts other GPUs", text(r"hip[^\n]{0,40}(?:sees|finds|lists|counts)|device_count")),
             Sign(-4, "a partition mode is set", text(r"\b[cdtq]px\b")),
         ),

@@ -35,12 +35,23 @@ _HIDDEN = all_of(
 )
 _PACKAGES = r"(?:site|dist)-packages/"
 _NOT_MADE = r"(?:permission denied|errno 13\b|read-only file ?system|errno 30\b|no such file or directory|not writ(?:able|eable))"
-_JIT = rf"{_NOT_MADE}[^\n]{{0,60}}{_PACKAGES}[^\n]{{0,100}}(?:jit|aiter|build|csrc|kernels?|\.lock|codegen|_cache|compiled|autotune)|{_PACKAGES}[^\n]{{0,120}}(?:jit|aiter|build|csrc|kernels?|codegen|compiled|autotune)[^\n]{{0,80}}{_NOT_MADE}"
+_JIT = rf"{_NOT_MADE}[^\n]{{0,60}}{_PACKAGES}[^\n]{{0,100}}(?:jit|aiter|build|csrc|kernels?|cubins?|hsaco|\.lock|codegen|_cache|compiled|autotune)|{_PACKAGES}[^\n]{{0,120}}(?:jit|aiter|build|csrc|kernels?|cubins?|hsaco|codegen|compiled|autotune)[^\n]{{0,80}}{_NOT_MADE}"
 _SQLITE = text(
     r"unable to open database file|disk i/o error|attempt to write a readonly database|readonly database|database (?:is )?locked|sqlite[^\n]{0,60}(?:error|fail)"
 )
 _CACHE_VARIABLE = re.compile(
     r"CACHE|HF_HOME|MIOPEN_USER_DB|MPLCONFIGDIR|TORCH_EXTENSIONS_DIR|TORCH_HOME|NUMBA"
+)
+# A path in the installed packages that a library, and not an installer, wants to make.
+_INTO_PACKAGES = refused(rf".*{_PACKAGES}")
+_INSTALLER = text(
+    r"could not install packages|\bpip3? (?:install|wheel)|installing collected|attempting uninstall|\buv (?:pip|sync|add)|(?:conda|mamba|poetry) (?:install|add)|easy_install|setup\.py install"
+)
+# The engine makes a missing source of a mount on the host, and nothing of it is in the container.
+_MOUNT_SOURCE = text(r"creating mount source path")
+_CACHE_IN_MEMORY = any_of(
+    told(r"cache[\w.]*: [^\n]{0,60}(?:\bmemory\b|tmpfs|/dev/shm)"),
+    variable(r"\w*CACHE\w*|HF_HOME|TORCH_HOME|TORCH_EXTENSIONS_DIR", r"/dev/shm"),
 )
 # Where images keep programs; a cache that a library makes is below HOME or /tmp.
 _OWN_TREE = (
@@ -82,10 +93,11 @@ RULES = (
             Sign(2, "it is MIOpen's", text(r"miopen")),
             Sign(6, "numba finds no place to keep what it compiled", text(r"no locator available(?! for file '<)|cannot cache function(?![^\n]{0,200}'<)")),
             Sign(6, "matplotlib finds no directory that it may write", text(r"matplotlib[^\n]{0,200}(?:not a writable|temporary cache|mplconfigdir)|mplconfigdir[^\n]{0,80}writable")),
-            Sign(3, "MIOpen gave up without a reason", text(r"miopenstatusunknownerror|miopenstatusinternalerror")),
+            Sign(3, "MIOpen gave up without a reason", all_of(text(r"miopenstatusunknownerror|miopenstatusinternalerror"), absent(text(r"miopen error: \S{0,200}\.cpp:\d+: (?![^\n]{0,80}(?:sqlite|database|\bdb\b|cache|permission))[a-z]")))),
             Sign(3, "a writable directory helps", any_of(remedy(r"writable|cache_dir|user_db_path"), remedy(r"miopen_(?:user_db|custom_cache)"))),
             Sign(-5, "HOME is the root directory", _AT_THE_ROOT),
             Sign(-4, "it is inside the installed packages", text(_JIT)),
+            Sign(-10, "it is a path of the host that the engine was to make", _MOUNT_SOURCE),
             Sign(-4, "there is no temporary directory", text(r"temp_directory_path|no usable temporary directory")),
             Sign(-4, "it is full, not read-only", text(rf"{CACHE}[^\n]{{0,120}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,120}}{CACHE}")),
         ),
@@ -109,6 +121,7 @@ RULES = (
             Sign(5, "the image's own file system is read-only", text(READ_ONLY)),
             Sign(5, "the path is in the program's own tree", text(_OWN_TREE)),
             Sign(1, "--read-only is set", any_of(flag(r"^--read-only"), told(r"read_?only|readonlyrootfilesystem"))),
+            Sign(-10, "it is a path of the host that the engine was to make", _MOUNT_SOURCE),
             Sign(-8, "it is macOS, whose own root is read-only, and no container", text(r"/users/|\bmacos\b|\bdarwin\b")),
             Sign(3, "the path lies directly below the root directory", refused(r"/[^/.][^/]*$")),
             Sign(-4, "it is a cache, or a home", any_of(_CACHE_REFUSED, _AT_THE_ROOT, _NO_HOME)),
@@ -118,9 +131,11 @@ RULES = (
     Rule(
         kind="jit-in-site-packages",
         symptom="cache",
-        needs=text(_JIT),
+        needs=any_of(text(_JIT), _INTO_PACKAGES),
         signs=(
             Sign(7, "kernels are compiled into the installed packages, which cannot be written", text(_JIT)),
+            Sign(5, "a library wants to make a file in the installed packages, which cannot be written", all_of(_INTO_PACKAGES, absent(text(_JIT)))),
+            Sign(-8, "an installer wants to", _INSTALLER),
             Sign(-3, "a shared library is missing there", text(rf"{_PACKAGES}[^\n]{{0,120}}\.so[^\n]{{0,60}}cannot open shared object")),
         ),
     ),
@@ -167,9 +182,10 @@ RULES = (
         needs=text(rf"{NO_SPACE}|oom|killed|137"),
         signs=(
             Sign(6, "a cache is full", text(rf"{CACHE}[^\n]{{0,160}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,160}}{CACHE}")),
+            Sign(5, "no space is left, and the cache lies in memory", all_of(text(NO_SPACE), _CACHE_IN_MEMORY)),
             Sign(2, "the cache lies in memory", text(r"tmpfs|cache[\w.]*: [^\n]{0,40}(?:memory|tmpfs)")),
             Sign(2, "the limit of memory was reached while the cache grew", all_of(text(r"oomkilled|137|killed|oom-kill"), text(r"tmpfs[^\n]{0,80}cache|cache[^\n]{0,80}tmpfs|shmem|downloading shards"))),
-            Sign(-5, "it is shared memory", text(r"posix_fallocate|/dev/shm|shared memory")),
+            Sign(-5, "it is shared memory", all_of(text(r"posix_fallocate|/dev/shm|shared memory"), absent(_CACHE_IN_MEMORY))),
             Sign(-5, "it is the engine's disk", text(r"failed to register layer|/var/lib/(?:docker|containerd)|overlay2|writing blob")),
         ),
     ),
@@ -192,7 +208,7 @@ RULES = (
             Sign(6, "a program on PATH, or the entrypoint, may not be executed or entered", text(
                 rf"exec[^\n]{{0,12}}(?:user process|format)?[^\n]{{0,80}}\"?/?[\w./-]*\"?:? (?:stat [^\n]{{0,80}}: )?{DENIED}|execv\w*\([^\n]{{0,200}}\beacces|exec: \"[^\"]{{1,200}}\"[^\n]{{0,80}}{DENIED}|(?:/usr/(?:local/)?s?bin|/opt|/root|/entrypoint|/docker-entrypoint|/app|/venv|/home)[^\s:'\"]{{0,160}}(?:\.sh|/bin/[\w.-]+|entrypoint)['\"]?: {DENIED}|{DENIED}: '(?:/usr|/opt|/root|/app|/venv)[^'\n]{{0,160}}/bin/[^'\n]+'|(?:ba|da|z)?sh: (?![^\n]{{0,20}}cannot open)[^\n]{{0,40}}/[^\n:]{{1,160}}: {DENIED}|cannot execute[^\n]{{0,40}}{DENIED}|unable to start container process[^\n]{{0,200}}{DENIED}"
             )),
-            Sign(6, "a program was looked for along PATH, and a directory there may not be entered", refused(r"[\w.+-]+$")),
+            Sign(6, "a program was looked for along PATH, and a directory there may not be entered", refused(r"(?!.*\.(?:so|py|pyc|whl|json|txt|lock|db|log|tmp)\b)[\w.+-]+$")),
             Sign(4, "a shell may not read the script that it is given", text(rf"\bsh: [^\n]{{0,20}}cannot open (?!/tmp/)[^\n]{{1,160}}: {DENIED}")),
             Sign(1, "the process is not root inside", any_of(flag(r"^(?:--user|-u)=(?!0|root)"), text(r"non-?root|uid=[1-9]|runasuser: [1-9]|securitycontext\.runasuser: [1-9]"))),
             Sign(-5, "it is the working directory", text(r"chdir to cwd")),

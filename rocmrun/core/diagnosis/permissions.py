@@ -1,7 +1,5 @@
 """Who may open the nodes: groups by number, user namespaces, modes, labels."""
 
-import re
-
 from rocmrun.core.diagnosis.denials import (
     LABELLED_FILES,
     NODE_AVC,
@@ -29,6 +27,7 @@ from rocmrun.core.diagnosis.looks import (
     unquoted,
     variable,
 )
+from rocmrun.core.diagnosis.sessions import newer_in_the_database
 from rocmrun.core.diagnosis.words import HYPERVISED, NO_GPU, ROOTLESS
 
 NOBODY = frozenset({"nobody", "nogroup", "65534", "4294967294", "overflowuid"})
@@ -48,6 +47,9 @@ _PRIVILEGED_WORKS = any_of(
 _NOBODY = any_of(
     text(r"nobody\W{1,3}nogroup|\bnogroup\b|nobody[ :]+nobody|\b65534\b|root (?:nobody|65534)"),
     node(GPU_NODES, lambda _mode, owner, group: bool({owner, group} & NOBODY)),
+)
+_ENGINE_DENIED = text(
+    r"permission denied[^\n]{0,40}connect to the docker daemon|docker\.sock\b[^\n]{0,120}permission denied"
 )
 _ROOTLESS = any_of(
     anywhere(rf"{ROOTLESS}|/var/lib/containers|/run/user/\d+/podman"),
@@ -77,10 +79,14 @@ def _gated(seen: Evidence) -> tuple[Node, ...]:
     return tuple(
         n
         for n in seen.nodes
-        if n.mode is not None
-        and n.mode & _GROUP_READ_WRITE == _GROUP_READ_WRITE
-        and n.mode & _OTHERS_READ_WRITE != _OTHERS_READ_WRITE
-        and n.group not in NOBODY | _ROOT
+        if n.group not in NOBODY | _ROOT
+        and (
+            n.mode is None
+            or (
+                n.mode & _GROUP_READ_WRITE == _GROUP_READ_WRITE
+                and n.mode & _OTHERS_READ_WRITE != _OTHERS_READ_WRITE
+            )
+        )
     )
 
 
@@ -97,7 +103,10 @@ def _gids_of_nodes(seen: Evidence) -> tuple[set[str], set[str]]:
     """Return the groups of kfd and those of render nodes: from listings, LXC entries and facts of the host."""
     kfd, render = set(), set()
     for n in seen.nodes:
-        if n.mode is not None and n.mode & _OTHERS_READ_WRITE == _OTHERS_READ_WRITE:
+        if n.mode is not None and (
+            n.mode & _OTHERS_READ_WRITE == _OTHERS_READ_WRITE
+            or n.mode & _GROUP_READ_WRITE != _GROUP_READ_WRITE
+        ):
             continue
         if n.path == "/dev/kfd":
             kfd.add(n.group)
@@ -123,18 +132,15 @@ def _one_of_two_held(seen: Evidence) -> bool:
     return kfd.isdisjoint(render) and bool(held) and held != kfd | render
 
 
-def _newer_in_the_database(seen: Evidence) -> bool:
-    """Whether `id -G NAME` tells more groups than `id -G`: what the user gets at the next login."""
-    told: dict[bool, set[str]] = {}
-    for match, line in seen.log.matches(
-        r"^[^\n]{0,60}\bid -g(?: +([a-z_$\"][\w$\"-]*))?\b[ \t]*:?(?=\s|$)"
-    ):
-        here = seen.log.lines.index(line)
-        own = re.findall(r"\d+", line.lower.partition("id -g")[2])
-        following = seen.log.lines[here + 1].lower if here + 1 < len(seen.log.lines) else ""
-        numbers = own or (following.split() if re.fullmatch(r"[\d ]+", following) else [])
-        told[bool(match[1])] = set(numbers)
-    return len(told) == 2 and bool(told[True] - told[False]) and bool(told[False])
+def _passed_without_group(seen: Evidence) -> bool:
+    """Whether kfd has rights for root's group, which no kernel gives it, and render nodes have a group of their own."""
+    return _gids_differ(seen) and any(
+        n.path == "/dev/kfd"
+        and n.group in _ROOT
+        and n.mode is not None
+        and n.mode & _GROUP_READ_WRITE == _GROUP_READ_WRITE
+        for n in seen.nodes
+    )
 
 
 _ROOTS_ALONE = any_of(
@@ -159,6 +165,7 @@ RULES = (
             Sign(3, "the nodes belong to a group of this host", any_of(told(r"(?:node|owner|nodes|kfd|ls)[\w./* ]*: [^\n]{0,60}root[:/ ]{1,2}(?:render|video|\d+)|renderd\S* root:render"), fact(lambda seen: bool(_gated(seen))))),
             Sign(2, "a group was given by name: names count in the image, numbers on the host", flag(r"--group-add=(?:video|render)$")),
             Sign(2, "groups were given by number, and no GPU is seen", flag(r"--group-add=\d+$")),
+            Sign(3, "the render group has another number on this host", text(r"(?:different|other|another|wrong)[^\n]{0,20}\bgids?\b|\brender[ _]gid\b|\bgids?\b[^\n]{0,20}(?:differ|mismatch|do(?:es)? not match)")),
             Sign(3, "with every right it works", _PRIVILEGED_WORKS),
             Sign(1, "an old rocminfo calls a plain permission problem OUT_OF_RESOURCES", _OLD_ROCMINFO),
             Sign(1, "SMI works, which opens no node", any_of(told(r"rocm_smi|smi_works"), log(r"^\d\s+[\d.]+c\s"))),
@@ -176,7 +183,7 @@ RULES = (
             Sign(-2, "kfd and the render nodes belong to different groups", all_of(fact(_gids_differ), absent(fact(_group_lacking)))),
             Sign(-5, "the process holds the group of kfd or of the render nodes, and not both", fact(_one_of_two_held)),
             Sign(-2, "the group was given after the session began", all_of(NODE_DENIED, anywhere(r"newgrp|usermod|just added"))),
-            Sign(-6, "the database has the group for the user already", fact(_newer_in_the_database)),
+            Sign(-6, "the database has the group for the user already", fact(newer_in_the_database)),
             Sign(-4, "another errno than EACCES", opened("EPERM|EINVAL|ENOMEM|ENOENT")),
             Sign(-2, "rocminfo says that the user is a member", all_of(NODE_DENIED, text(r"is (?:a )?member of"), absent(text(r"not (?:a )?member of")))),
             Sign(-5, "WSL has no such nodes", anywhere(r"/dev/dxg|\bwsl")),
@@ -187,13 +194,13 @@ RULES = (
     Rule(
         kind="rootless-groups",
         symptom="denied",
-        needs=any_of(NODE_DENIED, _UNSEEN, _NOBODY, text(r"crun|runc")),
+        needs=any_of(NODE_DENIED, _UNSEEN, _NOBODY, text(r"crun|runc|insufficient permissions")),
         signs=(
             Sign(4, "ids are mapped: the engine is rootless or remaps users", _ROOTLESS),
             Sign(3, "the node's owner or group is not mapped: it shows as nobody", _NOBODY),
             Sign(3, "the process's ids are mapped", fact(_mapped)),
             Sign(2, "the engine is Podman or builds on it", text(r"\bpodman\b|distrobox|toolbx|toolbox|buildah|rocm-podman-support")),
-            Sign(2, "a node may not be opened: EACCES", NODE_DENIED),
+            Sign(2, "a node may not be opened: EACCES", any_of(NODE_DENIED, text(r"insufficient permissions"))),
             Sign(3, "even root inside may not open the node", all_of(NODE_DENIED, text(r"root is (?:not )?(?:a )?member of|root@|container_root: true|uid=0"))),
             Sign(-5, "the groups are held and the node may be opened by all", opened("EINVAL|ENOMEM|EPERM")),
             Sign(-2, "SELinux refused", NODE_AVC),
@@ -210,6 +217,7 @@ RULES = (
             Sign(7, "only root, or root's own group, may open the node: no group of GPUs can help", _ROOTS_ALONE),
             Sign(-5, "another errno than EACCES", opened("EPERM|EINVAL|ENOMEM")),
             Sign(-4, "ids are mapped: root outside shows as somebody else", any_of(_NOBODY, fact(_mapped))),
+            Sign(-4, "kfd was passed on without a group, and the render nodes with theirs", fact(_passed_without_group)),
         ),
     ),
     Rule(
@@ -222,16 +230,16 @@ RULES = (
             Sign(4, "the process holds the group of one of them alone", fact(_one_of_two_held)),
             Sign(1, "kfd may not be opened", opened("EACCES", KFD)),
             Sign(-5, "a group is lacking for the render nodes too", opened("EACCES", r"/dev/dri/.*")),
-            Sign(-6, "the process holds all of these groups", fact(_all_groups_held)),
+            Sign(-6, "the process holds all of these groups", all_of(fact(_all_groups_held), absent(fact(_one_of_two_held)))),
         ),
     ),
     Rule(
         kind="stale-session-groups",
         symptom="denied",
         needs=all_of(
-            NODE_DENIED,
+            any_of(NODE_DENIED, _ENGINE_DENIED),
             any_of(
-                fact(_newer_in_the_database),
+                fact(newer_in_the_database),
                 all_of(
                     text(r"is (?:a )?member of|newgrp|log(?:ged)? ?(?:out|in)|usermod|\bid -g\b|stale|session|re-?login"),
                     absent(text(r"not (?:a )?member of")),
@@ -240,14 +248,15 @@ RULES = (
         ),
         unless=fact(_mapped),
         signs=(
-            Sign(5, "the database has groups for the user that the process does not hold", fact(_newer_in_the_database)),
+            Sign(5, "the database has groups for the user that the process does not hold", fact(newer_in_the_database)),
+            Sign(2, "the engine's socket may not be used", _ENGINE_DENIED),
             Sign(4, "the database has the user in the group, and the open is refused", all_of(text(r"is (?:a )?member of"), NODE_DENIED)),
             Sign(4, "the group was given after the session began", anywhere(r"usermod|newgrp|log(?:ged)? ?(?:out|in|off)|\bid -g\b|new session|re-?login|stale|just added|added [^\n]{0,30}group|gpasswd|reboot")),
             Sign(-4, "ids are mapped: the engine is rootless or remaps users", any_of(_ROOTLESS, _NOBODY)),
             Sign(-3, "SELinux is enforcing", SELINUX),
-            Sign(-4, "the process's groups lack the node's", all_of(fact(_group_lacking), absent(fact(_newer_in_the_database)))),
+            Sign(-4, "the process's groups lack the node's", all_of(fact(_group_lacking), absent(fact(newer_in_the_database)))),
         ),
-        settles=any_of(fact(_newer_in_the_database), anywhere(r"usermod|newgrp|log(?:ged)? ?(?:out|in|off)|\bid -g\b|new session|re-?login|stale|just added")),
+        settles=any_of(fact(newer_in_the_database), anywhere(r"usermod|newgrp|log(?:ged)? ?(?:out|in|off)|\bid -g\b|new session|re-?login|stale|just added")),
         undecided="which groups the process itself holds: `id -G` in that session, compared with `id -G USER`",
     ),
     Rule(

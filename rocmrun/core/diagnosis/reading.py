@@ -14,7 +14,7 @@ from rocmrun.core.host import HostFacts
 # Never the cause of anything: kept aside, and told only when nothing else is there.
 NOISE = {
     "libdrm-ids-warning": r"amdgpu\.ids\b|libdrm_amdgpu\.so\b[^\n]{0,80}(?:cannot open|no such file)|fail(?:ed)? to open libdrm_amdgpu",
-    "numa-balancing": r"numa (?:auto )?balancing (?:is )?enabled|numa_balancing=0",
+    "numa-balancing": r"numa (?:auto )?balancing\W{1,3}(?:is )?(?:enabled|on\b|not (?:off|disabled))|numa_balancing(?:=0|\W{1,4}1\b)",
     "miopen-workspace": r"\[isenoughworkspace\]",
 }
 ERRNO = (
@@ -46,7 +46,11 @@ _LISTED = re.compile(
     r"\b[cb]([rwx-]{9})[.+@]?\s+(?:\d+\s+)?([\w.+-]+)\s+([\w.+-]+)\s+(\d+),\s*(\d+)\s+(?:\S+\s+){0,6}?(/dev/\S+|kfd|renderd\d+|card\d+)"
 )
 _STATED = re.compile(
-    r"(/dev/(?:kfd|dri/\S{1,30}))\W{1,12}(?:is )?([\w-]{1,32}):([\w-]{1,32})\W{1,3}\(?0?([0-7]{3})\b"
+    r"(/dev/(?:kfd|dri/[^\s:]{1,30}))\W{1,12}(?:is )?([\w-]{1,32}):([\w-]{1,32})\W{1,3}\(?0?([0-7]{3})\b"
+)
+# Without a mode only where the owner is one that nodes have: an image and its tag look alike.
+_OWNED = re.compile(
+    r"(/dev/(?:kfd|dri/[^\s:]{1,30}))\W{1,12}(?:is )?(root|nobody|0|65534):([\w-]{1,32})\b(?!\W{1,3}\(?0?[0-7]{3}\b)"
 )
 _STATED_FIRST = re.compile(
     r"\b0?([0-7]{3})[ ,]{1,2}(?:owner )?([\w-]{1,32})[: ]([\w-]{1,32})\b[^\n]{0,30}?(/dev/(?:kfd|dri/\S{1,30}))"
@@ -200,6 +204,9 @@ def _nodes_in(line: Line) -> Iterator[Node]:
     for found in _STATED.finditer(line.lower):
         path, owner, group, mode = found.groups()
         yield Node(path=path, mode=int(mode, 8), owner=owner, group=group, line=line)
+    for found in _OWNED.finditer(line.lower):
+        path, owner, group = found.groups()
+        yield Node(path=path, mode=None, owner=owner, group=group, line=line)
     if _LISTED.search(line.lower):
         # "235, 0 Nov 30 10:00 /dev/kfd": a major, a minor and a date are no mode, owner and group.
         return

@@ -128,7 +128,7 @@ RULES = (
     Rule(
         kind="numa-balancing",
         symptom="noise",
-        needs=any_of(_noise("numa-balancing"), told(r"kernel\.numa_balancing\W{1,4}1"), fact(lambda seen: seen.host and seen.host.numa_balancing and seen.host.gpus)),
+        needs=any_of(_noise("numa-balancing"), told(r"numa_balancing\W{1,4}1\b|numa (?:auto )?balancing\W{1,3}on\b"), fact(lambda seen: seen.host and seen.host.numa_balancing and seen.host.gpus)),
         signs=(
             Sign(3, "RCCL warns of variance: a setting of the host, and no failure", any_of(_noise("numa-balancing"), fact(lambda seen: seen.host and seen.host.numa_balancing))),
             Sign(1, "the setting is on", told(r"numa_balancing")),

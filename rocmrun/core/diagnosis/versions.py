@@ -23,6 +23,8 @@ _ROCM = (
     rf"^(?:\w+_)?(?:image_)?rocm(?:_version)?: (?:rocm )?{_NUMBER}",
     rf"\brocm[ -]?{_NUMBER}(?!\.?x)",
 )
+_HOST_ROCM = rf"^host\w*[._ ]?rocm\w*: (?:rocm )?{_NUMBER}"
+_IMAGE_ROCM = rf"^image[\w.]*: [^\n]{{0,120}}\brocm\w{{0,12}}?[-_]?{_NUMBER}"
 # What only AMD's own module tells of itself; the kernel's has no such number, and AMD's table no row for it.
 _MODULE = rf"rock module version {_NUMBER}|\bamdgpu[/, -]{{1,2}}{_NUMBER}|amdgpu-dkms\W{{1,4}}(?:\d:)?{_NUMBER}"
 _MISSING_HIP = r"libamdhip64\.so\.(\d{1,2})\b[^\n]{0,80}(?:cannot open|no such file|not found)"
@@ -63,6 +65,15 @@ def driver_before_rocm(seen: Evidence) -> Quotes | None:
         return None
     told = f"ROCm {_text(rocm)} wants amdgpu {_text(oldest)} or newer by AMD's driver table; told is {_text(driver)}"
     return (_row(told),)
+
+
+def host_before_image(seen: Evidence) -> Quotes | None:
+    """Return the pair of a host's ROCm and an image's that is told, where the host's is the older one."""
+    hosts = [_version(match.groups()) for match, _ in seen.told.matches(_HOST_ROCM)]
+    images = [_version(match.groups()) for match, _ in seen.told.matches(_IMAGE_ROCM)]
+    if not hosts or not images or max(hosts)[:2] >= max(images)[:2]:
+        return None
+    return (_row(f"the host has ROCm {_text(max(hosts))}, the image {_text(max(images))}"),)
 
 
 def library_of_another_rocm(seen: Evidence) -> Quotes | None:

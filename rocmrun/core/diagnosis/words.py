@@ -6,12 +6,12 @@ NO_FILE = (
     r"(?:no such file|\benoent\b|errno 2\b|cannot open shared object|not found|does not exist)"
 )
 READ_ONLY = r"(?:read-only file ?system|\berofs\b|errno 30\b)"
-NO_SPACE = r"(?:no space left on device|\benospc\b|errno 28\b)"
+NO_SPACE = r"(?:no space left on device|\benospc\b|errno 28\b|not enough (?:free )?disk space)"
 AGAIN = r"(?:resource temporarily unavailable|\beagain\b|errno ?[=:]? ?11\b)"
 NO_GPU = (
     r"no (?:hip|cuda|rocm|amd) (?:gpus?|devices?)(?: are| is)? (?:available|found|detected)|no (?:usable |compatible |supported )?gpus? (?:was |were )?(?:detected|found|available)"
     r"|hiperrornodevice|no rocm-capable device|no hip-?(?:capable )?devices?|no devices found|is_available\(\)\W{0,6}(?:is |returns |= ?|-> ?)?false|is_available:? ?false|^false$"
-    r"|cuda_available:? ?false|gpu active: no|device_count\(\)?\W{0,6}0\b|0 rocm devices|found 0 (?:rocm|hip|gpu)|no agents? of type gpu|hsa_status_error_not_initialized|no gpu agents?"
+    r"|(?:failed|unable) to detect (?:a |any |the )?gpus?\b|cuda_available:? ?false|gpu active: no|device_count\(\)?\W{0,6}0\b|0 rocm devices|found 0 (?:rocm|hip|gpu)|no agents? of type gpu|hsa_status_error_not_initialized|no gpu agents?"
 )
 CRASH = r"segmentation fault|sigsegv|memory access fault|core dumped|signal 11\b|exit code 139|exited with 139"
 FAULT = (
@@ -21,6 +21,11 @@ NO_NODE = r"(?:gathering device information|adding custom device|adding device|\
 # Where compiled kernels and downloads are kept.
 CACHE = r"(?:\.?cache\b|caches?/|\.triton|triton/|miopen|inductor|\.config/|numba|matplotlib|mplconfig|huggingface|hf_home|hf_hub|torch_extensions|\.local/share|\.vllm|vllm_cache|xdg_cache|\.inductor|hub/models)"
 HYPERVISED = r"docker desktop|desktop-linux|docker-desktop|linuxkit|rancher[ -]desktop|\bcolima\b|podman[ -]machine|orbstack|\blima-vm\b"
+SANDBOX = r"\brunsc\b|gvisor|\bkata\b|kata-|sysbox|firecracker"
+TAG_MOVED = r"digest[^\n]{0,60}(?:changed|differs?|mismatch|moved|another)|tag[^\n]{0,60}(?:moved|re-?pushed|overwritten|points to|changed|replaced|(?:names?|is|has) another)|same tag[^\n]{0,60}(?:different|other|another)|different (?:image|digest)"
+DRIVER_OF_ANOTHER_VERSION = (
+    r"driver/library version mismatch|api mismatch: the client has (?:the )?version"
+)
 WSL = r"\bwsl ?2?\b(?!-)|microsoft-standard|/dev/dxg|libdxcore|librocdxg|dxg_detection|\bwindows (?:10|11|server|host)|(?:host|os|platform|system)[\w.]*: windows|hip sdk for windows"
 ROOTLESS = (
     r"\brootless\b|keep-groups|keep-id|\bsubgid|\bsubuid|newgidmap|userns-remap|user namespace"
