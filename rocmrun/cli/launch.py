@@ -91,7 +91,7 @@ def command(  # noqa: PLR0913  # one parameter an option
     connect = connect_early()
     from rocmrun.console.voice import voice
     from rocmrun.usecases.launch import launch
-    from rocmrun.usecases.run import LaunchRequest
+    from rocmrun.usecases.launch_request import LaunchRequest
 
     request = LaunchRequest(
         ask=ask(unlocked=unlocked, pull=pull == "missing"),

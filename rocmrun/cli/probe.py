@@ -92,7 +92,7 @@ def command(  # noqa: PLR0913  # one parameter an option
     from rocmrun.console.probe import print_report, report_as_json
     from rocmrun.console.voice import voice
     from rocmrun.usecases.launch import probe
-    from rocmrun.usecases.run import LaunchRequest
+    from rocmrun.usecases.launch_request import LaunchRequest
 
     request = LaunchRequest(
         ask=ask(unlocked=unlocked, pull=pull == "missing"),

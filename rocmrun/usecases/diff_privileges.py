@@ -29,9 +29,9 @@ from rocmrun.errors import Interrupted, OracleFails, Unavailable, UsageError
 from rocmrun.system import signals
 from rocmrun.system.package_data import read_probe_source
 from rocmrun.system.sysfs import read_host
+from rocmrun.usecases.announce import announce
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.gpu_guard import gpus_reserved
-from rocmrun.usecases.launch import announce
 from rocmrun.usecases.mount_sources import check_unchanged
 from rocmrun.usecases.prepare import load
 from rocmrun.usecases.privilege_gate import check_sight, leave_out_what_cannot_start

@@ -11,11 +11,13 @@ from rocmrun.core.run_record import RunRecord
 from rocmrun.core.voice import Voice
 from rocmrun.errors import FetchFailed, UsageError
 from rocmrun.system import signals
+from rocmrun.usecases.announce import announce
 from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
-from rocmrun.usecases.launch import announce, make_cache, run_workload
+from rocmrun.usecases.launch import make_cache, run_workload
+from rocmrun.usecases.launch_request import LaunchRequest
 from rocmrun.usecases.prepare import Prepared, load, prepare
-from rocmrun.usecases.run import LaunchRequest, Run
+from rocmrun.usecases.run import Run
 from rocmrun.usecases.run_report import now
 from rocmrun.usecases.secrets import check_owner
 

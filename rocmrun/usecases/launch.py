@@ -4,34 +4,32 @@ import contextlib
 from collections.abc import Callable, Mapping
 
 from rocmrun.core.create_request import create_request
-from rocmrun.core.plan import PROBE_LEVELS, Plan
+from rocmrun.core.plan import Plan
 from rocmrun.core.probe_image import WHOSE, named
-from rocmrun.core.profile.loaded import LoadedProfile, refuse_overrides
 from rocmrun.core.report import ProbeReport
 from rocmrun.core.rights import unequal_rights
 from rocmrun.core.run_record import RunRecord
 from rocmrun.core.voice import Voice
-from rocmrun.core.workloads import Workload, check_container_name
-from rocmrun.errors import ContainerMismatch, ProbeFailed, UsageError
-from rocmrun.system import signals, terminal
+from rocmrun.core.workloads import Workload
+from rocmrun.errors import ContainerMismatch, ProbeFailed
+from rocmrun.system import signals
 from rocmrun.system.cache_directories import make_cache_directory
 from rocmrun.system.caller import read_caller, values_of
 from rocmrun.system.sysfs import read_host
-from rocmrun.usecases.ask import refuse_unlocked_in_ci
+from rocmrun.usecases.announce import announce
 from rocmrun.usecases.containers import CreatedContainer, check_command, check_groups, created
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.gpu_guard import gpus_reserved
-from rocmrun.usecases.images import how_known
+from rocmrun.usecases.launch_request import LaunchRequest, check_policy, check_request
 from rocmrun.usecases.mount_sources import check_unchanged
 from rocmrun.usecases.port_guard import check_ports
-from rocmrun.usecases.prepare import Prepared, load, prepare
+from rocmrun.usecases.prepare import load, prepare
 from rocmrun.usecases.proofs import earlier_proof, keep_proof
 from rocmrun.usecases.proving import Proof, prove
 from rocmrun.usecases.replace import Handover, find_replaced, leftovers_of
-from rocmrun.usecases.run import LaunchRequest, Run
+from rocmrun.usecases.run import Run
 from rocmrun.usecases.run_report import check_report_path, now, refusal_reported
 from rocmrun.usecases.secrets import check_owner, check_secrets, forget_ended, secret_files
-from rocmrun.usecases.support import support_warnings
 from rocmrun.usecases.volume_access import check_volume_access
 from rocmrun.usecases.workload_run import leave_detached, run_foreground, start_detached
 
@@ -101,64 +99,6 @@ def begin(
     record = RunRecord.begin(prepared.plan, prepared.host, prepared.engine, started_at=now())
     record = record.with_signature(prepared.signature)
     return Run(engine=engine, request=request, prepared=prepared, voice=voice, record=record)
-
-
-def check_request(request: LaunchRequest) -> None:
-    """Refuse options that contradict each other or mean nothing, before anything is looked at."""
-    if request.name is not None:
-        check_container_name(request.name)
-    if request.replace and not request.detach:
-        msg = "--replace hands over between detached workloads: add --detach"
-        raise UsageError(msg)
-    if request.detach and request.ask.tty:
-        msg = "--detach leaves no terminal to attach: drop --tty"
-        raise UsageError(msg)
-    if request.detach and request.ask.interactive:
-        msg = "--detach leaves nobody to feed stdin: drop --interactive"
-        raise UsageError(msg)
-    if request.ask.tty and request.ask.interactive and not terminal.is_terminal(0):
-        # The end of a pipe hangs the container's terminal up, mostly before its last line is read.
-        msg = "--tty and --interactive need a terminal, and stdin is none"
-        raise UsageError(msg, hint="drop --tty: bytes pass through unchanged then")
-    refuse_unlocked_in_ci(request.ask)
-
-
-def check_policy(request: LaunchRequest, loaded: LoadedProfile) -> None:
-    """Refuse options that widen what runs or weaken what is proved, where the profile forbids overrides."""
-    ask, probe = request.ask, loaded.profile.probe
-    weaker = request.level is not None and PROBE_LEVELS.index(request.level) < PROBE_LEVELS.index(
-        probe.level
-    )
-    asked = {
-        "--debug": ask.debug,
-        "--unlocked": ask.unlocked,
-        "--no-probe": not request.probe,
-        f"--probe-level {request.level}": weaker,
-        "--share": request.share,
-    }
-    refuse_overrides(loaded, [option for option, given in asked.items() if given])
-
-
-def announce(prepared: Prepared, voice: Voice) -> None:
-    """Name the profile and lock files used, and whatever the plan notes."""
-    for note in prepared.loaded.shadows:
-        voice.warn(note)
-    lock = prepared.lock_path or "no lock file"
-    image = prepared.plan.image
-    voice.say(f"profile {prepared.loaded.path}, lock {lock}")
-    if prepared.pin is None:
-        voice.warn(
-            f"{image.ref} is not locked: what starts is whatever the tag names on this machine"
-        )
-    else:
-        known = how_known(prepared.pin, prepared.image)
-        voice.say(f"image {image.ref} @ {image.digest or image.image_id}{known}")
-    for warning in support_warnings(prepared.support, prepared.loaded):
-        voice.warn(warning)
-    if signature := prepared.signature:
-        voice.say(f"signature verified {signature.verified_at}: {signature.signer}")
-    for note in prepared.plan.notes:
-        (voice.warn if note in prepared.engine_notes else voice.detail)(note)
 
 
 def make_cache(run: Run) -> None:

@@ -2,9 +2,8 @@
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from rocmrun.core import labels
 from rocmrun.core.plan import Plan, Role
@@ -12,53 +11,11 @@ from rocmrun.core.run_record import RecordedError, RunRecord
 from rocmrun.core.voice import Voice
 from rocmrun.core.workloads import Workload, successor_name
 from rocmrun.errors import ReportUnwritable, RocmrunError
-from rocmrun.system import gpu_locks
 from rocmrun.system.caller import process_label, read_caller
-from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
+from rocmrun.usecases.launch_request import LaunchRequest
 from rocmrun.usecases.prepare import Prepared
 from rocmrun.usecases.run_report import now, write_junit, write_report
-
-
-def _nobody(_text: str) -> None:
-    """Tell nobody: no service manager started us."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchRequest:
-    """What the command line asks of a launch.
-
-    Attributes:
-        ask: What to plan.
-        name: The container's name; None for one made up.
-        probe: Whether to prove the GPUs first.
-        level: Probe level; None for the profile's.
-        detach: Leave the workload running and return.
-        keep: Leave the ended container in place.
-        share: Take GPUs that others use.
-        wait_seconds: How long to wait for GPUs in use.
-        replace: Hand over from the detached workload of that name, or of the profile.
-        settle_seconds: How long a successor must have run to be up.
-        notify: Tells the service manager that started us, in the words of sd_notify(3).
-        report: Where the record of the run goes.
-        junit: Where it goes as JUnit XML.
-        lock_directory: Where the lock files of GPUs are: one place for every user of the host.
-    """
-
-    ask: Ask
-    name: str | None = None
-    probe: bool = True
-    level: str | None = None
-    detach: bool = False
-    keep: bool = False
-    share: bool = False
-    wait_seconds: float = 0
-    replace: bool = False
-    settle_seconds: float = 2.0
-    notify: Callable[[str], None] = _nobody
-    report: Path | None = None
-    junit: Path | None = None
-    lock_directory: Path = gpu_locks.DIRECTORY
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from rocmrun.core.voice import Voice
 from rocmrun.system.profile_search import default_search
 from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.launch import launch, probe
-from rocmrun.usecases.run import LaunchRequest
+from rocmrun.usecases.launch_request import LaunchRequest
 from tests.builders import DIGEST, IMAGE, IMAGE_ID
 from tests.fakes import FakeEngine
 from tests.hosts import FakeGpu, build_host
