@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from rocmrun.console.output import out, print_table, say
-from rocmrun.core.text import printable, short_digest
+from rocmrun.core.text import one_line, short_digest
 from rocmrun.core.workloads import Workload
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def print_workloads(workloads: Sequence[Workload], *, ended: bool) -> None:
         return
     table = Table("name", "profile", "status", "GPUs", "ports", "image", box=None, pad_edge=False)
     for workload in workloads:
-        table.add_row(*(printable(cell) for cell in _cells(workload)))
+        table.add_row(*(one_line(cell, 2000) for cell in _cells(workload)))
     print_table(out(), table)
 
 

@@ -16,6 +16,11 @@ def printable(text: str, limit: int = 2000) -> str:
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
 
 
+def one_line(text: str, limit: int = 200) -> str:
+    """Return *text* as `printable` does, on one line: a name with a line end would begin a line of its own."""
+    return printable(" ".join(printable(text, len(text)).split()), limit)
+
+
 def human_size(size: int) -> str:
     """Return *size* bytes in the largest binary unit that keeps it exact to one decimal: "9 GiB", "1.5 MiB"."""
     for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):

@@ -7,6 +7,7 @@ from typing import Any
 
 from rocmrun.core import labels
 from rocmrun.core.ids import is_id
+from rocmrun.core.pci import number
 from rocmrun.core.text import printable
 from rocmrun.errors import UsageError, WorkloadAmbiguous, WorkloadNotFound
 
@@ -142,7 +143,7 @@ def name_of(summary: Mapping[str, Any]) -> str:
 def minors_of(summary: Mapping[str, Any]) -> tuple[int, ...]:
     """Return the render minors of the GPUs that a container was given."""
     words = summary["Labels"].get(labels.MINORS, "").split(",")
-    return tuple(sorted({int(word) for word in words if word.isascii() and word.isdigit()}))
+    return tuple(sorted({minor for word in words if (minor := number(word)) is not None}))
 
 
 def meant(workloads: Iterable[Workload], name: str) -> Workload:

@@ -16,6 +16,8 @@ from rocmrun.core.secret_names import names_secret
 SYSTEM_CACHE = "/var/cache/rocmrun"
 SYSTEM_STATE = "/var/lib/rocmrun"
 PROC = Path("/proc")
+# No kernel has more (PID_MAX_LIMIT is 2^22); a label is whatever somebody wrote.
+_PID_DIGITS = 10
 
 
 def read_caller(environment: Mapping[str, str] = os.environ) -> Caller:
@@ -104,7 +106,7 @@ def process_runs(label: str, proc: Path = PROC) -> bool:
     if namespace and namespace != _pid_namespace():
         # Its number means nothing here: it may run, so that it counts as running.
         return True
-    if not (pid.isascii() and pid.isdigit() and start):
+    if not (pid.isascii() and pid.isdigit() and len(pid) <= _PID_DIGITS and start):
         return False
     found = _start_time(int(pid), proc)
     return found == start if found else _is_hidden(int(pid))
@@ -140,7 +142,8 @@ def _machine() -> str:
 
 def _start_time(pid: int, proc: Path = PROC) -> str:
     try:
-        text = (proc / str(pid) / "stat").read_text()
+        # Its name is whatever the process chose, and need be no text.
+        text = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
     # Field 22; the name in field 2 may hold blanks and parentheses.

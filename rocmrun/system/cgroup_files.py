@@ -1,7 +1,8 @@
 """The files of a container's control group, as the kernel of this machine shows them."""
 
+import contextlib
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rocmrun.core.running.cgroup import (
@@ -80,9 +81,15 @@ def _places(paths: dict[str, str], root: Path) -> dict[str, Path]:
     return found
 
 
-def _directories(top: Path) -> Iterable[Path]:
-    yield top
-    yield from sorted(path for path in top.rglob("*") if path.is_dir())
+def _directories(top: Path) -> Iterator[Path]:
+    """Yield *top* and what is below it, one after the other: groups come and go meanwhile, and may be many and deep."""
+    waiting = [top]
+    while waiting:
+        directory = waiting.pop()
+        yield directory
+        with contextlib.suppress(OSError):
+            below = (path for path in directory.iterdir() if path.is_dir())
+            waiting += sorted(below, reverse=True)
 
 
 def _texts(directory: Path, names: Iterable[str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from rocmrun.core.running.process import DrmClient, Process, is_gpu_node, parse_fdinfo, parse_stat
-from rocmrun.core.text import printable
+from rocmrun.core.text import one_line
 
 _NAME_LENGTH = 32
 
@@ -28,7 +28,7 @@ def read_process(pid: int, root: Path = Path("/")) -> Process | None:
     nodes, clients = _open_nodes(place)
     return Process(
         pid=pid,
-        name=printable(name, _NAME_LENGTH),
+        name=one_line(name, _NAME_LENGTH),
         cpu_seconds=seconds,
         runnable=runnable,
         nodes=nodes,

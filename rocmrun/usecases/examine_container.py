@@ -157,13 +157,15 @@ def _sample(  # one root for the GPUs, one for the machine
     machine_root: Path,
     at: float,
 ) -> Sample:
-    found = (read_process(pid, machine_root) for pid in cgroup.pids() or (record.pid,))
+    # Where its group can be read and is empty it has ended: its number may be another's by now.
+    pids = cgroup.pids() or ((record.pid,) if cgroup.problem else ())
+    found = (read_process(pid, machine_root) for pid in pids)
     return Sample(
         at=at,
         sensors=read_sensors(tree, gpus),
         cgroup=cgroup.use(),
         processes=tuple(process for process in found if process),
-        shm=shm_use(record.pid, machine_root),
+        shm=shm_use(record.pid if record.pid in pids else pids[0], machine_root) if pids else None,
     )
 
 

@@ -34,7 +34,8 @@ class Switch:
     def on(self, value: str) -> bool:
         """Whether *value* turns it on."""
         if self.from_level is not None:
-            return value.isdecimal() and int(value) >= self.from_level
+            # "²" is a digit to Python, and a number of thousands of digits is none that it reads.
+            return bool(re.fullmatch(r"[0-9]{1,9}", value)) and int(value) >= self.from_level
         if self.words:
             return value.upper() in self.words
         return value.lower() not in _OFF

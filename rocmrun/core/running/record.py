@@ -7,6 +7,7 @@ from typing import Any
 
 from rocmrun.core import labels
 from rocmrun.core.host import Gpu, HostFacts
+from rocmrun.core.pci import number
 
 _RENDER = re.compile(r"/dev/dri/renderD(\d{1,6})$")
 _ALL_GPUS = frozenset({"/dev", "/dev/dri"})
@@ -71,7 +72,8 @@ def container_record(record: Mapping[str, Any], *, ours: bool) -> ContainerRecor
     log = health.get("Log") or [{}]
     devices = [device.get("PathInContainer", "") for device in host.get("Devices") or ()]
     privileged = bool(host.get("Privileged"))
-    labelled = (word for word in found.get(labels.MINORS, "").split(",") if word.isdecimal())
+    words = found.get(labels.MINORS, "").split(",")
+    labelled = (minor for word in words if (minor := number(word)) is not None)
     given = (match for path in devices if (match := _RENDER.search(path)))
     return ContainerRecord(
         container_id=record["Id"],
@@ -87,7 +89,7 @@ def container_record(record: Mapping[str, Any], *, ours: bool) -> ContainerRecor
         health_output=(log[-1].get("Output") or "").strip(),
         restarts=record.get("RestartCount") or 0,
         pid=state.get("Pid") or 0,
-        minors=frozenset({*map(int, labelled), *(int(match[1]) for match in given)}),
+        minors=frozenset({*labelled, *(int(match[1]) for match in given)}),
         every_gpu=privileged or not _ALL_GPUS.isdisjoint(devices),
         kfd=privileged or "/dev" in devices or "/dev/kfd" in devices,
         environment=dict(entry.partition("=")[::2] for entry in config.get("Env") or ()),

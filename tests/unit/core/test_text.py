@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocmrun.core.text import human_size, printable, short_digest
+from rocmrun.core.text import human_size, one_line, printable, short_digest
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,9 @@ def test_sizes_for_people(size: int, expected: str) -> None:
 def test_a_digest_is_shown_by_what_people_compare() -> None:
     assert short_digest("sha256:" + "ab" * 32) == "abababababab"
     assert short_digest("unlocked") == "unlocked"
+
+
+def test_a_name_stays_on_its_line() -> None:
+    """A line end in it would begin a line that looks like one of ours."""
+    assert one_line("a\nstate  ok\t\r\x1b[31m b\u2028c") == "a state ok b c"
+    assert one_line("x" * 300) == "x" * 199 + "…"

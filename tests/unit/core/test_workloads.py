@@ -119,3 +119,12 @@ def test_a_container_name_is_what_engines_take() -> None:
     for name in ("", "a", "-a", "a b", "a/b", "ä1"):
         with pytest.raises(UsageError, match="is no name for a container"):
             check_container_name(name)
+
+
+def test_labels_are_whatever_somebody_wrote() -> None:
+    """Digits without end and digits of other scripts are no numbers: every command reads the labels of all containers."""
+    found = workload_of(
+        summary(Labels={"io.rocmrun.render-minors": f"128,{'9' * 5000},²,,-1,1e3", "io.rocmrun.uid": "9" * 5000})
+    )  # fmt: skip
+
+    assert (found.render_minors, found.uid) == ((128,), None)

@@ -170,3 +170,14 @@ def test_a_namespace_of_another_machine_is_another() -> None:
     number = namespace.partition("-")[0]
 
     assert process_runs(f"999999999:5:{number}-0123456789ab")
+
+
+def test_a_label_names_a_process_of_any_name(tmp_path: Path) -> None:
+    """What another process that has the number by now is called need be no text; digits without end are no number."""
+    namespace = process_label().partition(":")[2].partition(":")[2]
+    (tmp_path / "77").mkdir()
+    (tmp_path / "77/stat").write_bytes(b"77 (\xff\xfe) S" + b" 5" * 18 + b" 1234 0\n")
+
+    assert process_runs(f"77:1234:{namespace}", tmp_path)
+    assert not process_runs(f"77:1235:{namespace}", tmp_path)
+    assert not process_runs(f"{'9' * 5000}:1:{namespace}")

@@ -1,5 +1,6 @@
 """The control group of a process, wherever its version keeps it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -79,4 +80,21 @@ def test_a_group_that_has_ended_meanwhile_is_empty(tmp_path: Path) -> None:
         file.unlink()
     group.rmdir()
 
+    assert (found.pids(), found.use().memory_bytes) == ((), None)
+
+
+def test_groups_may_go_be_many_and_be_deep(tmp_path: Path) -> None:
+    """A container makes and removes groups of its own while they are read; a file is none."""
+    group = write_group_v2(tmp_path, ID, pids=[700])
+    deep = group
+    for _ in range(300):
+        deep /= "a"
+        deep.mkdir()
+    write(group / "a/cgroup.procs", "701\n")
+    write(group / "b/cgroup.procs", "702\n")
+    write_process(tmp_path, 700, container=ID)
+    found = Cgroup(700, tmp_path)
+
+    assert found.pids() == (700, 701, 702)
+    shutil.rmtree(group)
     assert (found.pids(), found.use().memory_bytes) == ((), None)

@@ -77,3 +77,12 @@ def test_shared_memory_of_a_process(tmp_path: Path) -> None:
     assert found is not None
     assert 0 <= found[0] <= found[1]
     assert shm_use(701, tmp_path) is None
+
+
+def test_a_name_is_one_line(tmp_path: Path) -> None:
+    """It is the job's to choose, and stands in a table."""
+    write_process(tmp_path, 700, container=ID, name="x) R 1 1\n[/b] ok")
+    found = read_process(700, tmp_path)
+
+    assert found is not None
+    assert found.name == "x) R 1 1 [/b] ok"

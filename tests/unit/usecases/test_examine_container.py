@@ -325,3 +325,19 @@ def test_what_is_printed(machine: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert value["gpus"][0]["pci_address"] == "0000:05:00.0"
     assert {row["what"] for row in value["measured"]} >= {"busy", "clock", "memory"}
     assert value["processes"][0]["nodes"] == ["/dev/dri/renderD128", "/dev/kfd"]
+
+
+def test_the_number_of_a_container_that_has_ended_is_anothers(machine: Path) -> None:
+    """Its group is empty then: whoever has its number now is not looked at."""
+    engine = an_engine()
+    container = started(engine)
+    runs_on(machine, container)
+
+    def meanwhile() -> None:
+        write_process(machine, PID, container="cd34" * 16, name="sshd")
+        write_group_v2(machine, container)
+
+    found = examined(engine, machine, clock=Clock(meanwhile=meanwhile))
+
+    assert [len(sample.processes) for sample in found.seen.samples] == [1]
+    assert not [rate for rate in found.seen.rates if rate.process.name == "sshd"]

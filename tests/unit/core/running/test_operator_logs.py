@@ -88,3 +88,9 @@ def test_none_that_is_on_is_well_and_a_log_that_cannot_be_read_is_unknown() -> N
 
     assert (quiet.result, quiet.evidence) == ("ok", "none is turned on")
     assert (unread.result, unread.evidence) == ("unknown", "none is turned on; its log cannot be read: kept nowhere")  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "²", "-1", "5.5"])
+def test_a_level_that_is_no_number_turns_nothing_on(value: str) -> None:
+    """A container's variables are whatever somebody wrote."""
+    assert switched_on({"MIOPEN_LOG_LEVEL": value}) == ()

@@ -84,3 +84,11 @@ def test_health_has_the_last_words_of_its_check() -> None:
 
 def test_a_container_without_a_name_goes_by_its_id() -> None:
     assert container_record(inspected(Name=""), ours=False).name == "ab12ab12ab12"
+
+
+def test_minors_that_are_no_numbers_are_none() -> None:
+    """Whoever starts a container writes its labels."""
+    labels = {"io.rocmrun.render-minors": f"128,{'9' * 5000},²"}
+    found = container_record(inspected(Config={"Labels": labels}), ours=True)
+
+    assert found.minors == {128}
