@@ -1,6 +1,6 @@
 """Render what diff-privileges found: a table of verdicts, the minimal profile in several forms, and JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -19,11 +19,12 @@ from rocmrun.core.privilege_report import (
     PrivilegeVerdict,
     StaticDifference,
 )
-from rocmrun.core.privileges import privilege_of
+from rocmrun.core.privileges import Privilege, privilege_of
 from rocmrun.core.recording import NOT_ASKED, Recording
-from rocmrun.core.text import printable
+from rocmrun.core.text import human_size, printable
 
 FORMS = ("docker", "compose", "kubernetes")
+_ORDER = ("required", "degraded", "untested", "removable")
 
 
 def form(name: str, plan: Plan) -> str:
@@ -49,8 +50,15 @@ def found_as_json(found: Found) -> dict[str, Any]:
 def print_found(console: Console, found: Found, forms: tuple[str, ...]) -> None:
     """Print the verdicts, what they hold for, and the forms asked for."""
     certificate = found.certificate
-    print_table(console, _table(certificate.verdicts))
-    console.print()
+    kept, gone = _sorted(certificate.verdicts)
+    if kept:
+        print_table(console, _table(kept))
+        console.print()
+    if gone:
+        seen = certificate.verification
+        console.print(f"Without these {len(gone)} it passed {seen.passes} of {seen.runs} runs:")
+        print_table(console, _removable(gone))
+        console.print()
     for line in _summary(certificate):
         console.print(printable(line))
     for verdict in certificate.verdicts:
@@ -65,20 +73,46 @@ def print_found(console: Console, found: Found, forms: tuple[str, ...]) -> None:
         console.print(form(name, found.plan).rstrip("\n"), soft_wrap=True)
 
 
-def _table(verdicts: tuple[PrivilegeVerdict, ...]) -> Table:
+def _sorted(
+    verdicts: Iterable[PrivilegeVerdict],
+) -> tuple[list[PrivilegeVerdict], list[PrivilegeVerdict]]:
+    """Return what is kept, and what is not needed; of both the most severe first."""
+    severe = sorted(verdicts, key=lambda one: (_ORDER.index(one.verdict), -one.severity))
+    gone = [verdict for verdict in severe if verdict.verdict == "removable"]
+    return [verdict for verdict in severe if verdict not in gone], gone
+
+
+def _table(verdicts: Iterable[PrivilegeVerdict]) -> Table:
     table = Table("privilege", "verdict", "evidence", "exposes", box=None, pad_edge=False)
     for verdict in verdicts:
         cause = f" [{verdict.cause}]" if verdict.cause else ""
         seen = f"; recorded: {verdict.seen}" if verdict.seen else ""
-        effect = {"unlock": " (unlocks system calls only)", "effective": ""}.get(verdict.effect, "")
         instead = f" (instead of {', '.join(verdict.instead_of)})" if verdict.instead_of else ""
         table.add_row(
-            printable(verdict.privilege + effect + instead),
+            printable(_named(verdict) + instead),
             verdict.verdict,
             printable(verdict.evidence + cause + seen),
             verdict.exposes,
         )
     return table
+
+
+def _removable(verdicts: Iterable[PrivilegeVerdict]) -> Table:
+    """What is not needed has one evidence for all; the recording's word is each one's own."""
+    recorded = any(verdict.seen for verdict in verdicts)
+    columns = ("not needed", "exposes", *(("recorded",) if recorded else ()))
+    table = Table(*columns, box=None, pad_edge=False)
+    for verdict in verdicts:
+        seen = [printable(verdict.seen)] if recorded else []
+        table.add_row(printable(_named(verdict)), verdict.exposes, *seen)
+    return table
+
+
+def _named(verdict: PrivilegeVerdict) -> str:
+    effect = " (unlocks system calls only)" if verdict.effect == "unlock" else ""
+    size = verdict.privilege.removeprefix("shm:")
+    room = f" ({human_size(int(size))})" if size.isdecimal() else ""
+    return f"{verdict.privilege}{effect}{room}"
 
 
 def _summary(certificate: Certificate) -> list[str]:
@@ -143,16 +177,17 @@ def static_as_json(difference: StaticDifference) -> dict[str, Any]:
 def print_static(console: Console, difference: StaticDifference) -> None:
     """Print what either side alone has, and both exposures."""
     for index, (name, only, exposure) in enumerate(_sides(difference)):
-        title = f"Only {name} ({len(only)}), exposure {exposure.total:.1f}, {exposure.band}:"
-        console.print(printable(title), style="bold")
+        title = f"Only {name} ({len(only)}), exposure {exposure.total:.1f}, {exposure.band}"
+        console.print(printable(f"{title}{':' if only else ''}"), style="bold")
         table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 2))
-        for grant in only:
+        for grant in sorted(only, key=lambda one: -_severity(one.what, difference, index)):
             table.add_row(
                 printable(grant.what),
                 printable(grant.reason),
                 _exposes(grant.what, difference, index),
             )
-        print_table(console, table)
+        if only:
+            print_table(console, table)
         console.print()
     for item, why in difference.untested.items():
         console.print(printable(f"{item} is in no plan: {why}"))
@@ -167,8 +202,18 @@ def _sides(
 
 def _exposes(what: str, difference: StaticDifference, side: int) -> str:
     """Return what the catalogue says of a grant as it works on one side; "" for what is no privilege."""
+    known = _known(what, difference, side)
+    return known.exposes if known else ""
+
+
+def _severity(what: str, difference: StaticDifference, side: int) -> float:
+    known = _known(what, difference, side)
+    return known.severity if known else 0.0
+
+
+def _known(what: str, difference: StaticDifference, side: int) -> Privilege | None:
     rights = {*difference.both, *(grant.what for grant in difference.only[side])}
     try:
-        return privilege_of(what, root="user:root" in rights).exposes
+        return privilege_of(what, root="user:root" in rights)
     except ValueError:
-        return ""
+        return None

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from rocmrun.core.exposure.score import Exposure
 from rocmrun.core.oracle import TrialResult
 from rocmrun.core.plan import Grant, Plan
-from rocmrun.core.privilege_sides import ROOT, realised
+from rocmrun.core.privilege_sides import ROOT, realised, without_smaller
 from rocmrun.core.privileges import narrower_than, privilege_of
 from rocmrun.core.profile.model import Profile
 from rocmrun.core.recording import NOT_ASKED, Recording
@@ -172,7 +172,8 @@ class StaticDifference:
 def verdicts(evidence: Evidence) -> tuple[PrivilegeVerdict, ...]:
     """Return a verdict for every item of the permissive side, and for alternatives that were kept; needed ones first."""
     finding, space = evidence.finding, evidence.space
-    kept = finding.minimal
+    largest = without_smaller(finding.minimal)
+    kept = [item for item in finding.minimal if item in largest]
     names = [*kept, *(item for item in space.elements if item in space.asked and item not in kept)]
     found = [_verdict(evidence, item) for item in names]
     found += [_untested(item, why) for item, why in sorted(evidence.untested.items())]
@@ -220,7 +221,12 @@ def _why_removable(evidence: Evidence, item: str) -> dict[str, Any]:
     """Say that the job passed without it, in whose place something else stands, and what it may lose in silence."""
     finding = evidence.finding
     entry = privilege_of(item, root=ROOT in evidence.base)
-    in_place = [name for name in finding.minimal if item in _stands_in_for(evidence, name)]
+    largest = without_smaller(finding.minimal)
+    in_place = [
+        name
+        for name in finding.minimal
+        if name in largest and item in _stands_in_for(evidence, name)
+    ]
     passed = f"passed {finding.passes} of {finding.runs} runs without it"
     if in_place:
         passed = f"{', '.join(in_place)} does what the job needs of it; {passed}"

@@ -153,9 +153,16 @@ def realised(items: Iterable[str]) -> tuple[str, ...]:
         present = [level for level in levels if f"{kind}:{level}" in held]
         held -= {f"{kind}:{level}" for level in present[:-1]}
     held -= {item.removesuffix("m") for item in held if item.startswith("device:") and item.endswith(":rwm")}  # fmt: skip
+    if "ipc:host" in held:
+        held = {item for item in held if not item.startswith("shm:")}
+    return tuple(sorted(without_smaller(held)))
+
+
+def without_smaller(items: Iterable[str]) -> set[str]:
+    """Return *items* with the largest of several sizes of /dev/shm alone."""
+    held = set(items)
     sizes = sorted(int(item.removeprefix("shm:")) for item in held if item.startswith("shm:"))
-    held -= {f"shm:{size}" for size in (sizes if "ipc:host" in held else sizes[:-1])}
-    return tuple(sorted(held))
+    return held - {f"shm:{size}" for size in sizes[:-1]}
 
 
 def space_of(asked: Iterable[str], base: Iterable[str], *, shm_baseline: int) -> Space:

@@ -220,11 +220,12 @@ class _Diff:
         runs = expected_runs(varying, settings) + recorded
         seconds = PROBE_SECONDS if self.request.oracle is None else COMMAND_SECONDS
         minutes = runs * seconds / settings.jobs / 60
-        vary = "1 privilege varies" if varying == 1 else f"{varying} privileges vary"
+        vary = "1 privilege varies" if varying == 1 else f"{varying or 'no'} privileges vary"
         needed = min(SEVERAL_NEEDED, varying)
+        several = f", about {runs} when {needed} {'is' if needed == 1 else 'are'}" if needed else ""
         self.voice.say(
-            f"{vary}; {4 + 2 * settings.deep + recorded} runs when none is needed, about {runs} when "
-            f"{needed} {'is' if needed == 1 else 'are'}: about {max(1, math.ceil(minutes))} min if a run takes {seconds} s"
+            f"{vary}; {least_runs(settings) + recorded} runs when none is needed{several}: "
+            f"about {max(1, math.ceil(minutes))} min if a run takes {seconds} s"
         )
         for item, why in self.sides.untested.items():
             self.voice.warn(f"{item} is untested: {why}")
@@ -309,10 +310,15 @@ class _Diff:
         return Found(certificate=certificate, plan=minimal, profile=profile, seccomp_text=text)
 
 
+def least_runs(settings: Settings) -> int:
+    """Return how many runs it takes when none is needed: the canary, the permissive side twice, and the minimal side."""
+    return 3 + (settings.repeats if settings.verify_least else 1) + 2 * settings.deep
+
+
 def expected_runs(varying: int, settings: Settings) -> int:
     """Return about how many runs a search takes when three privileges are needed, canary and proof among them."""
     needed = min(SEVERAL_NEEDED, varying)
     if not needed:
-        return 4
+        return least_runs(settings)
     searching = needed * (math.ceil(math.log2(max(2, varying / needed))) + 1)
     return 5 + searching + needed * (1 + settings.retries) + settings.repeats

@@ -9,6 +9,7 @@ from typing import Protocol
 from rocmrun.core.oracle import TrialResult
 from rocmrun.core.plan import Plan
 from rocmrun.core.privilege_report import TrialRecord
+from rocmrun.core.privilege_sides import without_smaller
 from rocmrun.core.search_space import Members, Question, Stopped
 from rocmrun.errors import RocmrunError, UsageError
 from rocmrun.usecases.trial_memory import TrialMemory
@@ -163,7 +164,7 @@ def _held(record: TrialRecord, whole: set[str], ends: tuple[str, str]) -> str:
     return (
         f"without {', '.join(left)}"
         if len(left) <= len(held)
-        else f"only {', '.join(sorted(held))}"
+        else f"only {', '.join(sorted(without_smaller(held)))}"
     )
 
 

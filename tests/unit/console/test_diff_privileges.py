@@ -81,12 +81,30 @@ def test_a_verdict_is_shown_with_its_evidence_and_who_refused() -> None:
     """In the program's own words, without what a terminal would obey."""
     text = printed(found())
 
-    assert "seccomp:+mempolicy (instead of seccomp:unconfined)  required   set_mempolicy: Operation not permitted [seccomp]" in text  # fmt: skip
+    assert "seccomp:+mempolicy (instead of seccomp:unconfined)  required  set_mempolicy: Operation not permitted [seccomp]" in text  # fmt: skip
     assert "\x1b" not in text
     assert "cap:SYS_PTRACE (unlocks system calls only)" in text
     assert "note: cap:SYS_PTRACE: jobs can lose speed" in text
     assert "job needs beyond the baseline: seccomp:+mempolicy" in text
     assert "exposure 6.1 (exposed) → 0.9 (tight), of 10" in text
+
+
+def test_the_most_severe_comes_first_and_what_is_not_needed_apart() -> None:
+    """Its evidence is one for all; the recording has a column where it has a word."""
+    mild = GONE.model_copy(update={"privilege": "cap:KILL", "effect": "effective", "severity": 1.2})
+    root = GONE.model_copy(update={"privilege": "user:root", "effect": "", "severity": 6.0})
+    room = KEPT.model_copy(update={"privilege": "shm:8589934592", "severity": 0.5})
+    wide = KEPT.model_copy(update={"privilege": "rootfs:rw", "severity": 3.0, "instead_of": ()})
+
+    text = printed(found(verdicts=(room, wide, mild, root)))
+    kept, gone = text.split("Without these 2 it passed 5 of 5 runs:\nnot needed")
+    assert kept.index("rootfs:rw") < kept.index("shm:8589934592 (8 GiB)")
+    assert gone.index("user:root") < gone.index("cap:KILL")
+    assert "recorded" not in gone
+    assert "CAP_KILL never asked for" in printed(
+        found(verdicts=(mild.model_copy(update={"seen": "CAP_KILL never asked for"}),))
+    )
+    assert not printed(found(verdicts=())).startswith("privilege ")
 
 
 def test_how_sure_it_is_is_said() -> None:

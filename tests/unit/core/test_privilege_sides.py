@@ -14,6 +14,7 @@ from rocmrun.core.privilege_sides import (
     recipe_items,
     space_of,
     with_items,
+    without_smaller,
 )
 from rocmrun.core.profile.model import Profile
 from rocmrun.core.profile.parse import parse_profile
@@ -86,6 +87,11 @@ def test_without_items_the_baseline_is_left() -> None:
     found = profile(container={"network": "host"}, **privileges("network:host", "rootfs:rw"))
 
     assert granted(make_plan(request(host=host(devices=NODES)))) == granted(planned(found, set()))
+
+
+def test_of_several_sizes_the_largest_counts() -> None:
+    """Whatever else is there stays."""
+    assert without_smaller(["shm:9", "shm:10", "ipc:host"]) == {"shm:10", "ipc:host"}
 
 
 def test_a_set_comes_to_its_strongest_members() -> None:
