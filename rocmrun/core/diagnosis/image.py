@@ -23,10 +23,10 @@ _OWN_COMPILER_ELSEWHERE = text(
     r"'__clang_\w{1,60}\.h' file not found|hip ?-?clang compiler not found|(?:llvm|rocm|hip)[\w./+-]{0,60}/clang(?:\+\+)?\W{1,4}(?:no such file|not found)|can't exec \W?\S{0,80}(?:llvm|rocm|hip)\S{0,40}/clang"
 )
 _SPACE_SAID = text(
-    r"\b(?:paths?|director(?:y|ies)|folders?|names?)\b[^\n]{0,30}\b(?:has|have|with|contains?) (?:an? )?(?:white ?)?spaces?\b(?! left)|\b(?:a |white ?)spaces? in (?:the |its |your |my |this )?(?:\w+ )?(?:path|directory|folder|name)"
+    r"(?<!/)\b(?:paths?|director(?:y|ies)|folders?|names?)\b[^\n]{0,30}\b(?:has|have|with|contains?) (?:an? )?(?:white ?)?spaces?\b(?! left)|\b(?:a |white ?)spaces? in (?:the |its |your |my |this )?(?:\w+ )?(?:path|directory|folder|name)"
 )
 # `pip show torch`: wheels for ROCm and for the CPU have a local part, "+rocm7.2".
-_DEFAULT_INDEX = text(r"^name: torch\nversion: \d+\.\d+(?:\.\d+)?$")
+_DEFAULT_INDEX = all_of(text(r"^name: torch\nversion: \d+\.\d+(?:\.\d+)?$"), _AMD_GPU)
 # An installation or an update came between the torch that worked and this one.
 _REPLACED = text(
     r"re-?install\w*[^\n]{0,20}\btorch|(?:install|updat|upgrad)\w+[^\n]{0,80}(?:switch\w*|chang\w*|replac\w*|overw\w+)[^\n]{0,30}(?:cuda|nvidia|cpu|torch)|switch\w* to cuda"

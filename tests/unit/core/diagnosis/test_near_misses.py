@@ -237,3 +237,19 @@ def test_a_sandbox_whose_own_device_is_refused_never_came_to_gpus() -> None:
     """The host refuses it, not the sandbox."""
     assert first("runtime: kata\nopen /dev/kvm: operation not permitted") == "cgroup-device-denied"
     assert first("runtime: kata\nopen /dev/kfd: no such file or directory") == "sandbox-runtime"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Name: torch\nVersion: 2.9.1\nSummary: Tensors",
+        "Name: torch\nVersion: 2.9.1+rocm7.2\ngpu: AMD MI300X",
+        "unable to detect GPU temperature sensor, continuing",
+        "HSA_OVERRIDE_GFX_VERSION=\nepoch 1 loss 0.3",
+        "/proc/sys/kernel/numa_balancing: 0",
+        "crw-rw---- 1 root render 235, 0 /dev/kfd\nuid=1000(a) gid=1000(a) groups=1000(a),992(render)",
+    ],
+)
+def test_what_fails_nowhere_has_no_cause(text: str) -> None:
+    """Facts that a sick host has and a healthy one too."""
+    assert found_in(text) == ()
