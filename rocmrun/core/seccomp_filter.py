@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from rocmrun.core.seccomp import RESTRICTING
+
 ALLOW = "SCMP_ACT_ALLOW"
 # What lets a call run: LOG does, and writes a line.
 _RUNS = frozenset({ALLOW, "SCMP_ACT_LOG"})
@@ -24,6 +26,7 @@ _ARGUMENT = frozenset({"index", "value", "valueTwo", "op"})
 _MAPPED = frozenset({"architecture", "subArchitectures"})
 _CONDITION = frozenset({"caps", "arches", "minKernel"})
 # Numbers of errno that profiles name in words (errno(3), x86_64 and arm64 alike).
+_MOST_ERRNO = 4095  # MAX_ERRNO of the kernel's include/linux/err.h
 _ERRNO = {"EPERM": 1, "ENOENT": 2, "EACCES": 13, "EINVAL": 22, "ENOSYS": 38}
 # The platform's architecture in libseccomp's words (moby, profiles/seccomp/seccomp_linux.go).
 _NATIVE = {
@@ -158,7 +161,7 @@ def parse_filter(data: Any, surface: Surface) -> SeccompFilter:
         default_action=str(data.get("defaultAction")),
         default_errno=errno,
         architectures=_architectures(data, surface),
-        flags=tuple(map(str, data.get("flags") or ())),
+        flags=_words(data, "flags"),
         rules=tuple(
             _rule(rule) for rule in _list(data, "syscalls") if _holds(rule, surface) and _names(rule)
         ),
@@ -182,29 +185,41 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
+def _words(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    value = _list(data, key)
+    if not all(isinstance(word, str) for word in value):
+        msg = f"is no seccomp profile: {key} is not a list of words"
+        raise ValueError(msg)
+    return tuple(value)
+
+
 def _architectures(data: Mapping[str, Any], surface: Surface) -> tuple[str, ...]:
-    named = tuple(map(str, _list(data, "architectures")))
+    named = _words(data, "architectures")
     native = _NATIVE.get(surface.architecture, "")
     entries = _list(data, "archMap")
     for entry in entries:
         _know(entry, _MAPPED, "an architecture")
     mapped = [
-        str(architecture)
+        architecture
         for entry in entries
         if entry.get("architecture") == native
-        for architecture in (native, *(entry.get("subArchitectures") or ()))
+        for architecture in (native, *_words(entry, "subArchitectures"))
     ]
     return named or tuple(mapped)
 
 
 def _names(rule: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(map(str, _list(rule, "names") or filter(None, [rule.get("name")])))
+    one = rule.get("name")
+    return _words(rule, "names") or _words({"name": [one] if one else []}, "name")
 
 
 def _rule(rule: Mapping[str, Any]) -> FilterRule:
     action = str(rule.get("action"))
     if action == "SCMP_ACT_NOTIFY":
         msg = "asks another process about calls (SCMP_ACT_NOTIFY), which nothing here can try"
+        raise ValueError(msg)
+    if action not in {*RESTRICTING, *_RUNS}:
+        msg = f"says {action}, which is no action that is known here"
         raise ValueError(msg)
     args = _list(rule, "args")
     for arg in args:
@@ -216,12 +231,16 @@ def _rule(rule: Mapping[str, Any]) -> FilterRule:
 
 def _errno(value: Mapping[str, Any], number: str, word: str) -> int | None:
     """Return an errno that stands as a number, or in the words of Podman's profiles."""
-    if value.get(number) is not None:
-        return int(value[number])
+    found = value.get(number)
+    if found is not None:
+        if type(found) is not int or not 0 <= found <= _MOST_ERRNO:
+            msg = f"is no seccomp profile: {number} is no errno"
+            raise ValueError(msg)
+        return found
     name = value.get(word)
     if not name:
         return None
-    if name not in _ERRNO:
+    if not isinstance(name, str) or name not in _ERRNO:
         msg = f'names an errno "{name}" that is not known here'
         raise ValueError(msg)
     return _ERRNO[name]
@@ -236,20 +255,20 @@ def _holds(rule: Any, surface: Surface) -> bool:
     capabilities = {f"CAP_{name}" for name in surface.capabilities}
     newer = [not c.get("minKernel") or _at_least(surface.kernel, c["minKernel"]) for c in (needs, bars)]  # fmt: skip
     barred = (
-        surface.architecture in (bars.get("arches") or ())
-        or capabilities & set(bars.get("caps") or ())
+        surface.architecture in _words(bars, "arches")
+        or capabilities & set(_words(bars, "caps"))
         or (bars.get("minKernel") and newer[1])
     )
-    arches = needs.get("arches") or ()
+    arches = _words(needs, "arches")
     return not barred and (
         newer[0]
         and (not arches or surface.architecture in arches)
-        and set(needs.get("caps") or ()) <= capabilities
+        and set(_words(needs, "caps")) <= capabilities
     )
 
 
 def _at_least(kernel: str, least: str) -> bool:
-    found = [re.match(r"(\d+)\.(\d+)", text) for text in (kernel, least)]
+    found = [re.match(r"(\d{1,4})\.(\d{1,4})", str(text)) for text in (kernel, least)]
     if None in found:
         msg = f'compares kernel "{kernel}" with "{least}", which is no release'
         raise ValueError(msg)

@@ -131,3 +131,34 @@ def test_a_filter_without_the_optional_words_is_as_short() -> None:
         "syscalls": [{"names": ["read"], "action": "SCMP_ACT_LOG"}],
     }
     assert found.calls == {"read"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"defaultErrnoRet": "1"},
+        {"defaultErrnoRet": [1]},
+        {"defaultErrnoRet": -1},
+        {"defaultErrnoRet": True},
+        {"defaultErrnoRet": None, "defaultErrno": ["EPERM"]},
+        {"flags": 1},
+        {"architectures": [1]},
+        {"archMap": [{"architecture": "SCMP_ARCH_X86_64", "subArchitectures": 5}]},
+        {"syscalls": [{"names": "read", "action": ALLOW}]},
+        {"syscalls": [{"names": [["read"]], "action": ALLOW}]},
+        {"syscalls": [{"name": 5, "action": ALLOW}]},
+        {"syscalls": [{"names": ["read"], "action": "SCMP_ACT_PERHAPS"}]},
+        {"syscalls": [{"names": ["read"]}]},
+        {"syscalls": [{"names": ["read"], "action": ERRNO, "errnoRet": 10**30}]},
+        {"syscalls": [{"names": ["read"], "action": ERRNO, "errno": {}, "errnoRet": 1.5}]},
+        {"syscalls": [{"names": ["read"], "action": ALLOW, "includes": {"caps": [{}]}}]},
+        {"syscalls": [{"names": ["read"], "action": ALLOW, "excludes": {"caps": 5}}]},
+        {"syscalls": [{"names": ["read"], "action": ALLOW, "excludes": {"arches": "amd64"}}]},
+        {"syscalls": [{"names": ["read"], "action": ALLOW, "includes": {"arches": True}}]},
+        {"syscalls": [{"names": ["read"], "action": ALLOW, "includes": {"minKernel": ["4.8"]}}]},
+    ],
+)
+def test_values_of_the_wrong_kind_are_said(wrong: dict[str, Any]) -> None:
+    """They are neither guessed at nor taken for none: a word that is read letter by letter is another rule."""
+    with pytest.raises(ValueError, match=r"seccomp profile|errno|action|release"):
+        parse_filter(RESOLVED | wrong, PLAIN)
