@@ -25,9 +25,7 @@ from rocmrun.errors import EngineUnsuitable
 from rocmrun.system.caller import read_caller
 from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
-from rocmrun.usecases.images import (
-    find_image,
-)
+from rocmrun.usecases.images import find_image
 from rocmrun.usecases.plan_inputs import (
     cdi_devices,
     check_files,
@@ -140,35 +138,7 @@ def prepare(
         loaded, lockfile=ask.lockfile, required=fetch and prove and not ask.unlocked
     )
     signature = signature_of(loaded, pin, verify) if fetch else None
-    host = ask.host or host_for(loaded, ask.host_root, debug=ask.debug)
-    facts = engine.facts() if engine else None
-    volumes = volumes_of(loaded, engine)
-    sources = paths_of(loaded, volumes)
-    if ask.host:
-        # What lies on the other machine nobody knows here: neither what is missing nor where links lead.
-        known = {name: found for name, found in sources.items() if found.kind not in UNKNOWABLE}
-        sources = {name: replace(found, real_path=None) for name, found in known.items()}
-    asked = PlanRequest(
-        name=loaded.name,
-        profile_path=loaded.path,
-        profile=loaded.profile,
-        provenance=loaded.provenance,
-        image=named_image(loaded, pin),
-        probe_image=probe_image.planned(None) if probe_image else None,
-        host=host,
-        engine=facts,
-        caller=read_caller(),
-        paths=sources,
-        volumes=volumes,
-        # A saved host has no specifications with it.
-        cdi=() if ask.host else cdi_devices(loaded, ask.host_root, facts),
-        seccomp_files=seccomp_files(loaded, debug=ask.debug),
-        check_files=check_files(loaded),
-        narrow=ask.narrow,
-        interactive=ask.interactive,
-        tty=ask.tty,
-        debug=ask.debug,
-    )
+    asked = _asked(ask, loaded, pin, probe_image, engine)
     if fetch and engine and (pin is None or find_image(engine, pin) is None):
         _refuse_early(asked, loaded, pin)
     image, planned = image_of(ask, loaded, pin, engine, fetch=fetch, on_pull=on_pull)
@@ -189,33 +159,84 @@ def prepare(
     plan = make_plan(request)
     if probed_in is not None:
         check_volumes(plan, probed_in)
-    # A saved host is another machine than this engine's: they say nothing of each other.
-    notes = () if ask.host else _engine_notes(facts, host, plan, refuse=fetch)
-    # For a saved host the sources here are another machine's: they say nothing.
-    paths = {} if ask.host else request.paths
-    access = forecast_access(plan, host, facts, paths, caller_uid=request.caller.uid)
-    support = support_of(plan, host, request.claims, image)
-    if fetch:
-        access.refuse()
-        refuse_unsupported(support, loaded)
-    later = () if fetch else (*signature_notes(loaded), *support_notes(support, loaded))
-    return Prepared(
+    prepared = Prepared(
         loaded=loaded,
-        plan=plan.with_changes(notes=(*plan.notes, *notes, *later)),
+        plan=plan,
         request=request,
-        host=host,
+        host=request.host,
         pin=pin,
         lock_path=lock_path,
-        engine=facts,
+        engine=request.engine,
         image=image,
         claims=request.claims,
-        access=access,
-        support=support,
-        engine_notes=notes,
+        access=_access(ask, plan, request),
+        support=support_of(plan, request.host, request.claims, image),
         signature=signature,
+        paths=request.paths,
+        volumes=request.volumes,
+        check_files=request.check_files,
+    )
+    return _judged(prepared, ask, fetch=fetch)
+
+
+def _asked(
+    ask: Ask,
+    loaded: LoadedProfile,
+    pin: PinnedImage | None,
+    probe_image: ProbeImage | None,
+    engine: Engine | None,
+) -> PlanRequest:
+    """Return what the plan is made from as far as it is known before the image is here."""
+    host = ask.host or host_for(loaded, ask.host_root, debug=ask.debug)
+    facts = engine.facts() if engine else None
+    volumes = volumes_of(loaded, engine)
+    sources = paths_of(loaded, volumes)
+    if ask.host:
+        # What lies on the other machine nobody knows here: neither what is missing nor where links lead.
+        known = {name: found for name, found in sources.items() if found.kind not in UNKNOWABLE}
+        sources = {name: replace(found, real_path=None) for name, found in known.items()}
+    return PlanRequest(
+        name=loaded.name,
+        profile_path=loaded.path,
+        profile=loaded.profile,
+        provenance=loaded.provenance,
+        image=named_image(loaded, pin),
+        probe_image=probe_image.planned(None) if probe_image else None,
+        host=host,
+        engine=facts,
+        caller=read_caller(),
         paths=sources,
         volumes=volumes,
-        check_files=request.check_files,
+        # A saved host has no specifications with it.
+        cdi=() if ask.host else cdi_devices(loaded, ask.host_root, facts),
+        seccomp_files=seccomp_files(loaded, debug=ask.debug),
+        check_files=check_files(loaded),
+        narrow=ask.narrow,
+        interactive=ask.interactive,
+        tty=ask.tty,
+        debug=ask.debug,
+    )
+
+
+def _access(ask: Ask, plan: Plan, request: PlanRequest) -> AccessForecast:
+    # For a saved host the sources here are another machine's: they say nothing.
+    paths = {} if ask.host else request.paths
+    return forecast_access(plan, request.host, request.engine, paths, caller_uid=request.caller.uid)
+
+
+def _judged(prepared: Prepared, ask: Ask, *, fetch: bool) -> Prepared:
+    """Refuse what could not work where it is to start, and note it in the plan where it is only to be seen."""
+    loaded, plan, support = prepared.loaded, prepared.plan, prepared.support
+    # A saved host is another machine than this engine's: they say nothing of each other.
+    notes = () if ask.host else _engine_notes(prepared.engine, prepared.host, plan, refuse=fetch)
+    if fetch:
+        prepared.access.refuse()
+        refuse_unsupported(support, loaded)
+    later = () if fetch else (*signature_notes(loaded), *support_notes(support, loaded))
+    return replace(
+        prepared,
+        plan=plan.with_changes(notes=(*plan.notes, *notes, *later)),
+        engine_notes=notes,
     )
 
 
