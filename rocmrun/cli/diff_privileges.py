@@ -1,6 +1,8 @@
 """`rocmrun diff-privileges`: find by experiment which privileges a job needs."""
 
+import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,11 +10,19 @@ import click
 
 from rocmrun.cli.asking import ask_options
 from rocmrun.cli.main import command_context
-from rocmrun.cli.options import json_option, pull_option, share_option, unlocked_option, wait_option
+from rocmrun.cli.options import (
+    Seconds,
+    json_option,
+    pull_option,
+    share_option,
+    unlocked_option,
+    wait_option,
+)
 
 if TYPE_CHECKING:
     from rocmrun.core.oracle import CommandOracle
     from rocmrun.core.privilege_report import Found
+    from rocmrun.core.search_space import Settings
     from rocmrun.usecases.ask import Ask
 
 
@@ -38,10 +48,10 @@ _SEARCH = (
     click.option("--metric", "metrics", multiple=True, metavar="NAME=MIN", help="A number that a JSON line of its output must reach. Repeatable."),
     click.option("--level", type=click.Choice(["quick", "standard", "full"]), default="quick", show_default=True, help="Probe level of the verification; searching is quick."),
     click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="Run N commands at once; probes run one by one."),
-    click.option("--repeats", type=click.IntRange(1, 100), default=5, show_default=True, metavar="N", help="How often the result must pass."),
+    click.option("--repeats", type=click.IntRange(1, 100), metavar="N", help="How often the result must pass: 5 times without this, and once where nothing is needed."),
     click.option("--retries", type=click.IntRange(0, 20), default=2, show_default=True, metavar="N", help="How often a failure that decides is tried again."),
     click.option("--budget", metavar="RUNS|MINUTES", help="Stop after 40 runs, 15m or 2h with the best set known."),
-    click.option("--timeout", type=click.FloatRange(min=1), default=600, show_default=True, metavar="SECONDS", help="When a command counts as failed."),
+    click.option("--timeout", type=Seconds(min=1), default=600, show_default=True, metavar="SECONDS", help="When a command counts as failed."),
     click.option("--record-evidence", is_flag=True, help="Trace one run first, as root: which calls and capabilities it asks for."),
     click.option("--resume", is_flag=True, help="Go on with what an interrupted search remembered."),
     click.option("--emit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the minimal profile."),
@@ -101,8 +111,6 @@ def command(*, ask: Callable[..., "Ask"], minimal: str | None, **options: Any) -
 
 def _other(ask: "Ask", minimal: str | None) -> "Ask | None":
     """Return the request for the minimal side's profile: the command line's changes are the job's."""
-    from dataclasses import replace
-
     from rocmrun.core.command_line import Options
 
     if minimal is None:
@@ -154,12 +162,12 @@ def _run(ask: "Ask", other: "Ask | None", options: dict[str, Any]) -> int:
     from rocmrun.console.diff_privileges import found_as_json, print_found
     from rocmrun.console.output import emit_json, out
     from rocmrun.console.voice import voice
-    from rocmrun.core.search_space import Settings
     from rocmrun.usecases.diff_privileges import diff_privileges
     from rocmrun.usecases.engines import connect
-    from rocmrun.usecases.privilege_request import DiffRequest, check_request
+    from rocmrun.usecases.privilege_request import DiffRequest, check_emit, check_request
     from rocmrun.usecases.privilege_trials import Budget
     from rocmrun.usecases.record_evidence import Recorder
+    from rocmrun.usecases.run_report import check_result_paths
 
     request = DiffRequest(
         ask=ask,
@@ -167,9 +175,7 @@ def _run(ask: "Ask", other: "Ask | None", options: dict[str, Any]) -> int:
         recipe=options["recipe"],
         oracle=_oracle(ask, options),
         level=options["level"],
-        settings=Settings(
-            jobs=options["jobs"], retries=options["retries"], repeats=options["repeats"]
-        ),
+        settings=_settings(options),
         budget=Budget.parse(options["budget"]) if options["budget"] else Budget(),
         timeout_seconds=options["timeout"],
         share=options["share"],
@@ -180,8 +186,12 @@ def _run(ask: "Ask", other: "Ask | None", options: dict[str, Any]) -> int:
         recorder=Recorder() if options["record_evidence"] else None,
     )
     check_request(request)
-    found = diff_privileges(request, connect=connect, voice=voice())
-    _write(found, options)
+    check_result_paths({f"--{name}": options[name] for name in ("seccomp", "emit", "certificate")})
+    if options["emit"]:
+        check_emit(options["emit"])
+    heard = voice()
+    found = diff_privileges(request, connect=connect, voice=heard)
+    _write(found, options, heard.say)
     if options["as_json"]:
         emit_json(found_as_json(found))
     else:
@@ -189,25 +199,41 @@ def _run(ask: "Ask", other: "Ask | None", options: dict[str, Any]) -> int:
     return 1 if found.certificate.needs_more or found.lacks_seccomp else 0
 
 
+def _settings(options: dict[str, Any]) -> "Settings":
+    from rocmrun.core.search_space import Settings
+
+    times = options["repeats"]
+    settings = Settings(jobs=options["jobs"], retries=options["retries"])
+    return replace(settings, repeats=times, verify_least=True) if times else settings
+
+
 def _absolute(path: Path | None) -> Path | None:
     """A plan names the file, and plans know no working directory."""
     return path and path.absolute()
 
 
-def _write(found: "Found", options: dict[str, Any]) -> None:
+def _write(found: "Found", options: dict[str, Any], say: Callable[[str], None]) -> None:
     from rocmrun.core.privilege_forms import profile_form
     from rocmrun.errors import ReportUnwritable
     from rocmrun.system.files import write_atomic
 
     if found.seccomp_text:
         write_atomic(options["seccomp"], found.seccomp_text, error=ReportUnwritable)
-    if options["emit"]:
-        directory = str(options["emit"].absolute().parent)
+        say(f"wrote {options['seccomp']}")
+    if emit := options["emit"]:
+        directory = str(emit.absolute().parent)
         text = profile_form(found.profile, found.certificate, directory=directory)
-        write_atomic(options["emit"], text, error=ReportUnwritable)
+        write_atomic(emit, text, error=ReportUnwritable)
+        say(f"wrote {emit}: rocmrun launch {shlex.quote(_as_profile(emit))}")
     if options["certificate"]:
         text = found.certificate.model_dump_json(indent=2) + "\n"
         write_atomic(options["certificate"], text, error=ReportUnwritable)
+        say(f"wrote {options['certificate']}")
+
+
+def _as_profile(path: Path) -> str:
+    """Return what a command takes for the profile in *path*: a word without a slash would be a name."""
+    return str(path) if "/" in str(path) else f"./{path}"
 
 
 def _oracle(ask: "Ask", options: dict[str, Any]) -> "CommandOracle | None":
