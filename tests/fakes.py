@@ -18,7 +18,8 @@ from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
 from rocmrun.core.path_facts import VolumeFacts
 from rocmrun.core.run import ContainerState, Created, PathOwner, PathStat, PullEvent
-from rocmrun.errors import EngineFailed, ImageGone
+from rocmrun.errors import EngineFailed, EngineUnreachable, ImageGone
+from rocmrun.usecases.engine_protocol import Engine
 from tests.builders import ENGINE, IMAGE, probe_output
 from tests.docker_records import recorded
 
@@ -28,6 +29,12 @@ KILLED = 137
 
 Change = Callable[[dict[str, Any]], None]
 Answer = Callable[[bytes], bytes]
+
+
+def no_engine() -> Engine:
+    """Connect to an engine where none answers."""
+    msg = "no engine answers"
+    raise EngineUnreachable(msg)
 
 
 def probe_answer(data: bytes) -> bytes:

@@ -10,7 +10,6 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import docker
 import pytest
@@ -20,7 +19,7 @@ from scripts import images, registry
 from tests.docker.gpu_hosts import forget_minors
 from tests.docker.inside import workspace_at
 from tests.docker.jobs import Jobs
-from tests.docker.registry_content import Repository
+from tests.docker.registry_content import Repository, unavailable
 from tests.workspace import Rocmrun, Workspace, left_behind
 
 HERE = Path(__file__).parent
@@ -42,7 +41,7 @@ def engine() -> Iterator[docker.DockerClient]:
         client = docker.from_env(timeout=60)
         client.ping()
     except DockerException as error:
-        _unavailable(f"no Docker engine answers: {error}")
+        unavailable(f"no Docker engine answers: {error}")
     yield client
     client.close()
 
@@ -107,8 +106,7 @@ def workspace(
     token = hashlib.sha256(f"{request.node.nodeid} {os.getpid()}".encode()).hexdigest()[:8]
     workspace = Workspace(path=tmp_path, rocmrun=Rocmrun(path=tmp_path), token=token)
     yield workspace
-    left = left_behind(engine, workspace)
-    assert left == [], f"left behind in the engine: {', '.join(left)}"
+    assert left_behind(engine, workspace) == []
 
 
 @pytest.fixture
@@ -133,15 +131,14 @@ def locked_jobs(
 def jobs(engine: docker.DockerClient, locked_jobs: Jobs) -> Iterator[Jobs]:
     """Locked profiles that ask for nothing; afterwards none of their containers may be left."""
     yield locked_jobs
-    left = left_behind(engine, locked_jobs.workspace)
-    assert left == [], f"left behind in the engine: {', '.join(left)}"
+    assert left_behind(engine, locked_jobs.workspace) == []
 
 
 @pytest.fixture
 def repository(engine: docker.DockerClient, workspace: Workspace) -> Repository:
     """An empty repository of this test in the registry that `make test` has."""
     if not registry.answers():
-        _unavailable(f"no registry answers at {registry.ADDRESS}: make test starts one")
+        unavailable(f"no registry answers at {registry.ADDRESS}: make test starts one")
     return Repository(address=registry.ADDRESS, name=f"rocmrun-tests/{workspace.token}")
 
 
@@ -156,13 +153,7 @@ def _built(engine: docker.DockerClient, reference: str) -> str:
     try:
         engine.images.get(reference)
     except ImageNotFound:
-        _unavailable(f"{reference} is not in the engine: make test builds it")
+        unavailable(f"{reference} is not in the engine: make test builds it")
     if registry.digest(reference) is None:
-        _unavailable(f"{reference} is not in the registry: make test pushes it")
+        unavailable(f"{reference} is not in the registry: make test pushes it")
     return reference
-
-
-def _unavailable(reason: str) -> NoReturn:
-    if os.environ.get("ROCMRUN_REQUIRE_DOCKER") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)

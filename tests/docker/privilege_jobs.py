@@ -74,3 +74,10 @@ print(json.dumps({"speed": speed}))
 def python(*steps: str) -> tuple[str, ...]:
     """Return the command of a job that does *steps* in turn."""
     return ("python3", "-c", "\n".join((HEAD, *steps)))
+
+
+def table(*grants: str) -> str:
+    """Return [[privileges]] that a recipe would have."""
+    return "".join(
+        f'[[privileges]]\ngrant = "{grant}"\nreason = "the recipe has it"\n' for grant in grants
+    )

@@ -153,6 +153,7 @@ def _layer(text: str) -> bytes:
 
 
 def unavailable(reason: str) -> NoReturn:
+    """Skip what this machine cannot run, or fail where it must be able to."""
     if os.environ.get("ROCMRUN_REQUIRE_DOCKER") == "1":
         pytest.fail(reason)
     pytest.skip(reason)

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +17,9 @@ import pytest
 from tests.docker.engine_proxy import engine_proxy
 from tests.docker.jobs import Jobs
 from tests.docker.spare_engine import spare_engine
-from tests.workspace import PROGRAM, Environment, Workspace, left_behind
+from tests.workspace import PROGRAM, Environment, Workspace
 
 VERSION = re.compile(r"GET (/v[\d.]+)?/version\b")
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(engine: docker.DockerClient, jobs: Jobs) -> Iterator[None]:
-    """Whatever a test does wrong, the engine has as many containers of ours as before."""
-    yield
-    assert left_behind(engine, jobs.workspace) == []
 
 
 def assert_refused(

@@ -25,15 +25,8 @@ PRIVILEGES = (
 )  # fmt: skip
 
 
-def table(*grants: str) -> str:
-    """Return [[privileges]] that a recipe would have."""
-    return "".join(
-        f'[[privileges]]\ngrant = "{grant}"\nreason = "the recipe has it"\n' for grant in grants
-    )
-
-
-ROOT_TABLE = table("user:root")
-WIDE = '[container]\nnetwork = "bridge"\nshm_size = "4GiB"\n' + table(*PRIVILEGES)
+ROOT_TABLE = job.table("user:root")
+WIDE = '[container]\nnetwork = "bridge"\nshm_size = "4GiB"\n' + job.table(*PRIVILEGES)
 SHM_2_GIB = "shm:2147483648"
 
 
@@ -103,16 +96,17 @@ def shared(python_image: str, tmp_path_factory: pytest.TempPathFactory) -> Bench
         wide=locked(WIDE + ROOT_TABLE, "wide"),
         wide_root=locked(WIDE + ROOT_TABLE, "wide-root"),
         root=locked(ROOT_TABLE, "root"),
-        small=locked(table("seccomp:unconfined", "rootfs:rw"), "small"),
-        refused=locked(table("user:root", "cap:SYS_ADMIN", "cap:PERFMON", "rootfs:rw"), "refused"),
+        small=locked(job.table("seccomp:unconfined", "rootfs:rw"), "small"),
+        refused=locked(
+            job.table("user:root", "cap:SYS_ADMIN", "cap:PERFMON", "rootfs:rw"), "refused"
+        ),
     )
 
 
 @pytest.fixture
 def bench(engine: docker.DockerClient, shared: Bench) -> Iterator[Bench]:
     yield shared
-    left = left_behind(engine, shared.workspace)
-    assert left == [], f"left behind in the engine: {', '.join(left)}"
+    assert left_behind(engine, shared.workspace) == []
 
 
 def check(found: dict[str, Any], needs: set[str], error: str) -> None:

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import docker
@@ -31,13 +30,6 @@ profile, count = sys.argv[1], int(sys.argv[2])
 codes = {run(["-q", "launch", profile, "--no-probe", "--", "true"]) for _ in range(count)}
 sys.exit(0 if codes == {0} else f"exit codes: {codes}")
 """
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(engine: docker.DockerClient, jobs: Jobs) -> Iterator[None]:
-    """Nothing of these tests' profiles, running or not."""
-    yield
-    assert left_behind(engine, jobs.workspace) == []
 
 
 def anonymous_volumes(engine: docker.DockerClient) -> set[str]:

@@ -25,14 +25,7 @@ from tests.workspace import Workspace
 FAST = ("--retries", "0", "--repeats", "1")
 
 
-def table(*grants: str) -> str:
-    """Return [[privileges]] that a recipe would have."""
-    return "".join(
-        f'[[privileges]]\ngrant = "{grant}"\nreason = "the recipe has it"\n' for grant in grants
-    )
-
-
-WIDE = table("user:root", "cap:NET_RAW", "cap:SYSLOG", "rootfs:rw")
+WIDE = job.table("user:root", "cap:NET_RAW", "cap:SYSLOG", "rootfs:rw")
 # Refused three times over, and the job goes on; then what it cannot do without.
 THREE_REFUSALS = """
 for attempt in range(3):
@@ -134,7 +127,7 @@ def test_a_buffer_that_is_too_small_is_told_and_changes_no_answer(
     workspace: Workspace, python_image: str
 ) -> None:
     """Events are lost, the certificate says how many, and the known set is found all the same."""
-    profile = workspace.profile(python_image, table("rootfs:rw"))
+    profile = workspace.profile(python_image, job.table("rootfs:rw"))
     command = job.python(job.OUTSIDE_THE_CACHES)
 
     done = subprocess.run(

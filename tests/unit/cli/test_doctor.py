@@ -8,9 +8,8 @@ import pytest
 
 from rocmrun.__main__ import run
 from rocmrun.core.report import ProbeCheck, ProbeReport
-from rocmrun.errors import EngineUnreachable
 from rocmrun.usecases.doctor import examine
-from rocmrun.usecases.engine_protocol import Engine
+from tests.fakes import no_engine
 from tests.hosts import FakeGpu, FakeNode, build_host
 from tests.unit.core.diagnosis.catalogue import KINDS
 
@@ -105,11 +104,6 @@ def test_a_hosts_blocker_becomes_a_finding(tmp_path: Path) -> None:
 
     assert found.blocked
     assert "host-udev-perms" in [finding.kind.slug for finding in found.findings]
-
-
-def no_engine() -> Engine:
-    msg = "no engine answers"
-    raise EngineUnreachable(msg)
 
 
 @pytest.mark.parametrize("kind", KINDS)

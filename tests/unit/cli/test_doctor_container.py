@@ -1,24 +1,15 @@
 """`rocmrun doctor --container` on the command line: what goes together, and what a failure returns."""
 
-import gc
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from rocmrun.__main__ import run
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
-@pytest.fixture(autouse=True)
-def no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nobody answers at the engine's address."""
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
-    yield
-    # The SDK leaves the socket that it could not connect to the collector.
-    gc.collect()
+pytestmark = [
+    pytest.mark.usefixtures("no_engine"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 def test_it_needs_an_engine(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,9 +1,6 @@
 """`ps`, `logs`, `stop` and `wait` on the command line: their failures have codes that scripts can tell apart."""
 
-import gc
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,16 +9,10 @@ from rocmrun.__main__ import run
 NO_ENGINE = ("ps",), ("logs", "x"), ("stop", "x"), ("wait", "x")
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
-@pytest.fixture(autouse=True)
-def no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nobody answers at the engine's address."""
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
-    yield
-    # The SDK leaves the socket that it could not connect to the collector.
-    gc.collect()
+pytestmark = [
+    pytest.mark.usefixtures("no_engine"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 @pytest.mark.parametrize("words", NO_ENGINE, ids=lambda words: words[0])

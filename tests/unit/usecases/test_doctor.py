@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rocmrun.core.report import ProbeCheck, ProbeReport
-from rocmrun.errors import EngineFailed, EngineUnreachable, ProbeFailed, UsageError
+from rocmrun.errors import EngineFailed, ProbeFailed, UsageError
 from rocmrun.usecases.doctor import (
     add_cause,
     cause_lines,
@@ -14,9 +14,9 @@ from rocmrun.usecases.doctor import (
     likely_cause,
     read_report,
 )
-from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.launch import raise_if_failed
 from tests.builders import probe_output
+from tests.fakes import no_engine
 from tests.hosts import FakeGpu, FakeNode, build_host
 
 CLOSED = ProbeReport(
@@ -32,11 +32,6 @@ CLOSED = ProbeReport(
         ),
     ),
 )
-
-
-def no_engine() -> Engine:
-    msg = "no engine answers"
-    raise EngineUnreachable(msg)
 
 
 def test_a_failed_probe_names_its_likely_cause() -> None:
