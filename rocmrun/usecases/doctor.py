@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from pydantic import ValidationError
 
@@ -28,7 +27,7 @@ from rocmrun.system.package_data import read_findings
 from rocmrun.system.sysfs import read_host
 from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
-from rocmrun.usecases.prepare import Prepared, load, prepare
+from rocmrun.usecases.prepare import Prepared, load, nothing_is_pulled, prepare
 
 
 def known_kinds() -> Mapping[str, Kind]:
@@ -174,7 +173,7 @@ def _seen(
     if ask is None:
         return Seen(host=_host(place), engine=facts, engine_problem=problem, report=report), None
     try:
-        prepared = prepare(ask, engine, fetch=False, on_pull=_nothing_is_pulled)
+        prepared = prepare(ask, engine, fetch=False, on_pull=nothing_is_pulled)
     except (HostNotReady, PlanRefused) as error:
         # What the plan cannot be made from is what the doctor is asked about.
         refusal = (error.slug, error.message, error.hint or "")
@@ -192,11 +191,6 @@ def _seen(
 
 def _host(place: HostFacts | Path) -> HostFacts:
     return read_host(place) if isinstance(place, Path) else place
-
-
-def _nothing_is_pulled() -> NoReturn:
-    msg = "a doctor pulls nothing"
-    raise AssertionError(msg)
 
 
 def _of_plan(

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from rocmrun.core.fetching import Download, directory_below, fetch_profile
@@ -16,7 +15,7 @@ from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.launch import make_cache, run_workload
 from rocmrun.usecases.launch_request import LaunchRequest
-from rocmrun.usecases.prepare import Prepared, load, prepare
+from rocmrun.usecases.prepare import Prepared, load, nothing_is_pulled, prepare
 from rocmrun.usecases.run import Run
 from rocmrun.usecases.run_report import now
 from rocmrun.usecases.secrets import check_owner
@@ -58,7 +57,7 @@ def fetch_plan(
 ) -> Prepared:
     """Return the plan of the first download, made and not run."""
     loaded = fetch_profiles(request, environment)[0]
-    return prepare(request.ask, engine, fetch=False, on_pull=_nothing_is_pulled, loaded=loaded)
+    return prepare(request.ask, engine, fetch=False, on_pull=nothing_is_pulled, loaded=loaded)
 
 
 def fetch_profiles(
@@ -119,8 +118,3 @@ def _download(
         msg = f"fetching {repo} ended with code {code}"
         raise FetchFailed(msg, hint="what it said is above; run the same line again to go on")
     voice.say(f"fetched {repo}")
-
-
-def _nothing_is_pulled() -> "nullcontext[Callable[[object], object]]":
-    msg = "a plan pulls nothing"
-    raise AssertionError(msg)

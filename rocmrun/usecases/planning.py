@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
 
 from rocmrun.core.exposure.score import score_plan
 from rocmrun.core.host import HostFacts
@@ -14,7 +13,7 @@ from rocmrun.system.files import read_text
 from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.engines import connect
-from rocmrun.usecases.prepare import Prepared, prepare
+from rocmrun.usecases.prepare import Prepared, nothing_is_pulled, prepare
 
 
 def plan_profile(
@@ -31,7 +30,7 @@ def plan_profile(
     except EngineUnreachable as error:
         error.hint = f"{error.hint}; or plan without one: --offline"
         raise
-    return prepare(ask(host=host), engine, fetch=False, on_pull=_nothing_is_pulled)
+    return prepare(ask(host=host), engine, fetch=False, on_pull=nothing_is_pulled)
 
 
 def saved_host(path: Path) -> HostFacts:
@@ -61,8 +60,3 @@ def view(prepared: Prepared) -> PlanView:
         profile_path=prepared.loaded.path,
         lock_path=str(prepared.lock_path) if prepared.lock_path else None,
     )
-
-
-def _nothing_is_pulled() -> NoReturn:
-    msg = "a plan pulls nothing"
-    raise AssertionError(msg)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NoReturn
 
 from rocmrun.core import command_line
 from rocmrun.core.access import AccessForecast, forecast_access
@@ -84,6 +85,12 @@ class Prepared:
     paths: Mapping[str, PathFacts] = field(default_factory=dict)
     volumes: Mapping[str, VolumeFacts] = field(default_factory=dict)
     check_files: Mapping[str, str] = field(default_factory=dict)
+
+
+def nothing_is_pulled() -> NoReturn:
+    """Stand where a pull would be told of, for whoever fetches nothing."""
+    msg = "a pull began although nothing was to be fetched"
+    raise AssertionError(msg)
 
 
 def load(ask: Ask) -> LoadedProfile:

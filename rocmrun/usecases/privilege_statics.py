@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -15,7 +15,7 @@ from rocmrun.errors import InputError
 from rocmrun.system.files import read_text
 from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.engine_protocol import Engine
-from rocmrun.usecases.prepare import load, prepare
+from rocmrun.usecases.prepare import load, nothing_is_pulled, prepare
 from rocmrun.usecases.privilege_sides import load_minimal, make_sides
 
 
@@ -24,13 +24,13 @@ def static_difference(
 ) -> StaticDifference:
     """Return how the plan of *ask* differs from that of *minimal*, or from the baseline for the same job."""
     sides = make_sides(
-        ask, load(ask), None, engine, recipe=recipe, fetch=False, on_pull=_nothing_is_pulled
+        ask, load(ask), None, engine, recipe=recipe, fetch=False, on_pull=nothing_is_pulled
     )
     first, second = sides.plan(sides.permissive), sides.plan(())
     host = other_host = sides.prepared.host
     if minimal is not None:
         other = prepare(
-            minimal, engine, fetch=False, on_pull=_nothing_is_pulled, loaded=load_minimal(minimal)
+            minimal, engine, fetch=False, on_pull=nothing_is_pulled, loaded=load_minimal(minimal)
         )
         second, other_host = other.plan, other.host
     facts = sides.prepared.engine
@@ -73,7 +73,7 @@ def stale(text: str, name: str, ask: Ask, minimal: Ask | None, engine: Engine) -
     other = load_minimal(minimal) if minimal else None
     sides = make_sides(
         asked, loaded, other, engine,
-        recipe=old.recipe or None, fetch=False, on_pull=_nothing_is_pulled,
+        recipe=old.recipe or None, fetch=False, on_pull=nothing_is_pulled,
     )  # fmt: skip
     plan = sides.plan(sides.permissive)
     new: dict[str, Any] = {
@@ -104,8 +104,3 @@ def _changed_filters(old: Certificate) -> tuple[str, ...]:
         elif hashlib.sha256(text.encode()).hexdigest() != was:
             found.append(f"seccomp profile {name}: has changed")
     return tuple(found)
-
-
-def _nothing_is_pulled() -> NoReturn:
-    msg = "a comparison pulls nothing"
-    raise AssertionError(msg)
