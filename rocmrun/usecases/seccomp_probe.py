@@ -17,6 +17,11 @@ _ENDS = ("the probe under the whole filter", "the probe under the job's filter")
 _RETRIES = 1
 _CONTRADICTION = "its runs contradict each other"
 _SPENT = "the budget was spent"
+_FAILS_UNDER_IT = (
+    "it needs more than the job, and the job fails at times under the filter with both"
+)
+# Of so many runs more may fail than before, where some failed before: chance.
+_CHANCE = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,10 @@ class ProbeSearch:
         both = {*needs.kept, *finding.minimal}
         kept = tuple(name for name in self.space.elements if name in both)
         verification, whole = self._verified(kept, needs.verification)
+        if not _holds(verification, needs.verification):
+            # The job's own filter is the one that was seen to do.
+            why = _FAILS_UNDER_IT if verification.runs else _SPENT
+            return replace(needs, probe="untested", probe_reason=why, stopped=True)
         proven = finding.status == "found" and set(finding.minimal) == set(finding.proven)
         return GroupNeeds(
             kept=kept,
@@ -117,3 +126,9 @@ class ProbeSearch:
             control_passes=job.control_passes, control_runs=job.control_runs,
         )  # fmt: skip
         return Verification.of(finding), len(seen) == repeats
+
+
+def _holds(found: Verification, before: Verification) -> bool:
+    """Whether a job was seen to pass, and about as often as *before*."""
+    failed, expected = found.runs - found.passes, before.runs - before.passes
+    return found.passes > 0 and failed <= (expected + _CHANCE if expected else 0)

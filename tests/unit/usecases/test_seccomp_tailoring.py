@@ -99,6 +99,17 @@ class Filtered(FakeEngine):
         return {**super().inspect(container_id), "State": {"Pid": 4242}}
 
 
+class Fickle(Filtered):
+    """An engine whose job fails from the first probe that needs more than the job on."""
+
+    def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
+        probes = request["OpenStdin"] and request["HostConfig"]["Memory"] != CANARY_MEMORY
+        allowed = self.allowed(request["HostConfig"])
+        if probes and allowed is not None and not self.probe_needs <= allowed:
+            self.needs = {"kexec_load"}
+        return super().create(request, name, platform)
+
+
 @pytest.fixture
 def base(stage: Stage) -> Path:
     """The base as a file."""
@@ -236,6 +247,45 @@ def test_a_budget_that_ends_with_the_probe_says_so(stage: Stage, base: Path, run
     assert made is not None
     assert made.stopped or made.probe == "untested"
     assert "@memlock" in made.kept
+
+
+@pytest.mark.parametrize("runs", [7, 14, 20, 26, 31, 35, 36, 39])
+def test_no_filter_is_written_that_the_job_was_not_run_under(
+    stage: Stage, base: Path, runs: int
+) -> None:
+    """Whenever the budget ends: what is written has passed, as it is."""
+    engine = Filtered("mlock", probe_needs=("io_setup",))
+    try:
+        found = diff(stage, engine, seccomp_base=base, budget=Budget(runs=runs))
+    except UsageError:
+        return
+    made = found.certificate.seccomp
+    assert made
+    if found.seccomp_text:
+        assert made.verification
+        assert 0 < made.verification.passes == made.verification.runs
+        passed = [
+            set(run.items)
+            for run in found.certificate.runs
+            if run.stage == "seccomp" and run.result.passed
+        ]
+        assert set(made.kept) in passed
+
+
+def test_a_job_that_fails_once_the_probe_has_its_calls_keeps_its_own_filter(
+    stage: Stage, base: Path
+) -> None:
+    """A filter under which the job fails is not written because the probe likes it."""
+    engine = Fickle("mlock", probe_needs=("io_setup",))
+
+    found = diff(stage, engine, seccomp_base=base)
+
+    made = found.certificate.seccomp
+    assert made
+    assert (made.kept, made.probe) == (("@memlock",), "untested")
+    assert "the job fails at times" in made.probe_reason
+    assert made.verification
+    assert made.verification.passes == made.verification.runs == 10
 
 
 def test_a_rule_that_is_needed_becomes_part_of_the_filter(stage: Stage, base: Path) -> None:
