@@ -15,6 +15,8 @@ from rocmrun.system import signals
 from rocmrun.usecases.engine_protocol import Engine
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# Where most commands are: each directory is a question to the engine.
+LIKELY = ("/usr/bin", "/bin", "/usr/local/bin")
 MOST_LINKS = 40
 DAEMON_HINT = "look for defaults and plugins of the daemon: docker info, /etc/docker/daemon.json"
 # What engines warn when the kernel cannot keep a limit that was asked for.
@@ -185,13 +187,17 @@ def _search_path(container: CreatedContainer) -> str:
 
 
 def _find(engine: Engine, container: CreatedContainer, command: str) -> PathStat | None:
-    """Return what the command is after symlinks: the first executable file along PATH, else the first file."""
+    """Return what the command is after symlinks: an executable file along PATH, else a file that is none.
+
+    A shell goes on where it may not execute, so that any entry answers: the likely ones are asked first.
+    """
     if "/" in command:
         workdir = container.record["Config"].get("WorkingDir") or "/"
         return _follow(engine, container.container_id, _join(workdir, command))
+    directories = sorted(_search_path(container).split(":"), key=lambda name: name not in LIKELY)
     candidates = (
         _follow(engine, container.container_id, _join(directory or ".", command))
-        for directory in _search_path(container).split(":")
+        for directory in directories
     )
     first = None
     for stat in candidates:

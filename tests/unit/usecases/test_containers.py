@@ -193,12 +193,28 @@ def test_an_empty_path_is_dockers_own_and_an_empty_entry_the_working_directory()
         class Watching(FakeEngine):
             def path_stat(self, container_id: str, path: str) -> PathStat | None:  # noqa: ARG002
                 asked.append(path)  # noqa: B023  # called within this turn
-                return PathStat(mode=0o755)
+                return PathStat(mode=0o755) if path == where else None  # noqa: B023
 
         record["Config"]["Env"] = [f"PATH={path}"]
         container = CreatedContainer(container_id="x", name="x", record=record)
         check_command(Watching(), container, JOB)
-        assert asked[0] == where
+        assert asked[-1] == where
+
+
+def test_where_most_commands_are_is_asked_first() -> None:
+    """One question to the engine for a command of a usual image, whatever comes before it in PATH."""
+    asked: list[str] = []
+
+    class Watching(FakeEngine):
+        def path_stat(self, container_id: str, path: str) -> PathStat | None:  # noqa: ARG002
+            asked.append(path)
+            return PathStat(mode=0o755) if path == "/usr/bin/tool" else None
+
+    record = recorded(request(Entrypoint=["tool"], Cmd=[])) | {"Id": "x"}
+    record["Config"]["Env"] = ["PATH=/opt/venv/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/bin"]
+    check_command(Watching(), CreatedContainer(container_id="x", name="x", record=record), JOB)
+
+    assert asked == ["/usr/bin/tool"]
 
 
 def test_links_are_followed_to_their_end() -> None:
