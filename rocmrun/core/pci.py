@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rocmrun.core.host import PciGpu
+from rocmrun.core.os_text import number
 
 AMD_VENDOR = "1002"
 # Display controllers (VGA, other) and processing accelerators; AMD's vendor id is on audio,
@@ -13,7 +14,6 @@ _GPU_CLASSES = ("0300", "0380", "1200")
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _HEX16 = re.compile(r"(?:0x)?([0-9a-f]{1,4})")
 _HEX64 = re.compile(r"(?:0x)?([0-9a-f]{1,16})")
-_DECIMAL = re.compile(r"[0-9]{1,20}")
 _MODE = re.compile(r"[A-Z0-9]{2,16}")
 
 # The files that are read, all in the device's directory.
@@ -106,11 +106,6 @@ def parse_uevent(text: str) -> PciGpu | None:
 def is_address(text: str) -> bool:
     """Return whether *text* is a PCI address as sysfs writes it: "0000:63:00.0"."""
     return _ADDRESS.fullmatch(text) is not None
-
-
-def number(text: str | None) -> int | None:
-    """Return a plain decimal number of at most 20 digits; None for anything else, negative ones included."""
-    return int(text) if text and _DECIMAL.fullmatch(text) else None
 
 
 def _hex(text: str | None, digits: int = 4) -> str | None:

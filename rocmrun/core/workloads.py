@@ -7,7 +7,7 @@ from typing import Any
 
 from rocmrun.core import labels
 from rocmrun.core.ids import is_id
-from rocmrun.core.pci import number
+from rocmrun.core.os_text import number
 from rocmrun.core.text import printable
 from rocmrun.errors import UsageError, WorkloadAmbiguous, WorkloadNotFound
 

@@ -6,12 +6,10 @@ The files: the kernel's admin-guide/cgroup-v2.rst, and cgroup-v1/{memory,pids,cp
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rocmrun.core.pci import number
+from rocmrun.core.os_text import number
 
 # What version 1 prints for "no limit" is near 2^63, rounded to pages.
 _NO_LIMIT = 2**60
-# More than any kernel is built for (CONFIG_NR_CPUS): a broken list costs no memory.
-_MOST_CPUS = 2**16
 V2_FILES = (
     "cpu.max", "cpu.stat", "cpuset.cpus.effective", "memory.current", "memory.max",
     "memory.stat", "memory.events", "pids.current", "pids.max", "pids.events",
@@ -122,17 +120,6 @@ def group_paths(text: str) -> dict[str, str]:
         if hierarchy.isdecimal() and colon:
             found.update(dict.fromkeys(controllers.split(","), path))
     return found
-
-
-def cpu_numbers(text: str) -> frozenset[int]:
-    """Return the numbers in a list of the kernel's ("0-3,8")."""
-    found: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.strip().partition("-")
-        start, end = number(first), number(last or first)
-        if start is not None and end is not None:
-            found.update(range(start, min(end, _MOST_CPUS) + 1))
-    return frozenset(found)
 
 
 def _quota(quota: str, period: str) -> float | None:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from rocmrun.core.doctor import Check
-from rocmrun.core.running.cgroup import CgroupUse, cpu_numbers
+from rocmrun.core.os_text import cpu_numbers
+from rocmrun.core.running.cgroup import CgroupUse
 from rocmrun.core.running.observation import Observation
 from rocmrun.core.text import human_size
 

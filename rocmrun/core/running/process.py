@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from rocmrun.core.pci import number
+from rocmrun.core.os_text import number
 
 _KFD = "/dev/kfd"
 _RENDER = re.compile(r"/dev/dri/renderD(\d{1,6})")

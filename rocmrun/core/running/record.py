@@ -7,7 +7,7 @@ from typing import Any
 
 from rocmrun.core import labels
 from rocmrun.core.host import Gpu, HostFacts
-from rocmrun.core.pci import number
+from rocmrun.core.os_text import number
 
 _RENDER = re.compile(r"/dev/dri/renderD(\d{1,6})$")
 _ALL_GPUS = frozenset({"/dev", "/dev/dri"})

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rocmrun.core.pci import number
+from rocmrun.core.os_text import number
 from rocmrun.core.running.gpu_metrics import Throttling
 
 _LEVEL = re.compile(r"^\s*\w+:\s*(\d{1,6})\s*mhz\s*(\*?)", re.IGNORECASE | re.MULTILINE)

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from rocmrun.core.host import DeviceNode, Gpu, Link, NumaNode, PciGpu
 from rocmrun.core.kfd import KfdNode, Properties, parse_link, parse_properties
-from rocmrun.core.pci import FILES, PciFacts, is_address, number, parse_pci, parse_uevent
+from rocmrun.core.os_text import number
+from rocmrun.core.pci import FILES, PciFacts, is_address, parse_pci, parse_uevent
 from rocmrun.core.topology import (
     Readings,
     candidate_addresses,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rocmrun.core.host import DeviceNode
-from rocmrun.core.pci import number
+from rocmrun.core.os_text import number
 from rocmrun.core.text import printable
 
 ReadBytes = Callable[[str], bytes]

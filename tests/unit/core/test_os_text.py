@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocmrun.core.os_text import count_cpus, parse_mem_total, parse_os_release
+from rocmrun.core.os_text import count_cpus, cpu_numbers, parse_mem_total, parse_os_release
 
 
 def test_os_release_quotes_are_removed() -> None:
@@ -37,9 +37,25 @@ def test_cpu_lists_are_counted(cpus: str | None, count: int | None) -> None:
     assert count_cpus(cpus) == count
 
 
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("0-3,8", {0, 1, 2, 3, 8}),
+        ("", set()),
+        ("x,2", {2}),
+        ("5", {5}),
+        ("0-99999999999999999999", set(range(2**16 + 1))),
+    ],
+)
+def test_the_kernels_lists_of_cpus(text: str, numbers: set[int]) -> None:
+    """What is none is left out, and a broken list costs no memory."""
+    assert cpu_numbers(text) == numbers
+
+
 @given(st.text())
 def test_no_text_is_an_error(text: str) -> None:
     """Garbage gives nothing or something, never an exception."""
     assert isinstance(parse_os_release(text), dict)
     assert isinstance(parse_mem_total(text), int | None)
     assert isinstance(count_cpus(text), int | None)
+    assert isinstance(cpu_numbers(text), frozenset)

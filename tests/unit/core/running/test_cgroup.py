@@ -2,7 +2,7 @@
 
 import pytest
 
-from rocmrun.core.running.cgroup import CgroupUse, cpu_numbers, group_paths, use_v1, use_v2
+from rocmrun.core.running.cgroup import CgroupUse, group_paths, use_v1, use_v2
 
 V2 = {
     "cpu.max": "10000 100000\n",
@@ -73,17 +73,3 @@ def test_the_groups_of_a_process() -> None:
         "": "/docker/ab:c",
     }
     assert group_paths("0::/system.slice/docker-ab.scope\n") == {"": "/system.slice/docker-ab.scope"}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [
-        ("0-3,8", {0, 1, 2, 3, 8}),
-        ("", set()),
-        ("x,2", {2}),
-        ("5", {5}),
-        ("0-99999999999999999999", set(range(2**16 + 1))),
-    ],
-)
-def test_the_kernels_lists_of_cpus(text: str, numbers: set[int]) -> None:
-    assert cpu_numbers(text) == numbers

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocmrun.core.running.cgroup import V1_FILES, V2_FILES, cpu_numbers, group_paths, use_v1, use_v2
+from rocmrun.core.running.cgroup import V1_FILES, V2_FILES, group_paths, use_v1, use_v2
 from rocmrun.core.running.gpu_metrics import Throttling, parse_gpu_metrics
 from rocmrun.core.running.process import parse_fdinfo, parse_stat
 from rocmrun.core.running.sensors import FILES, parse_sensors
@@ -35,4 +35,3 @@ def test_any_text_in_the_other_files(files: dict[str, str], text: str) -> None:
     parse_fdinfo(f"drm-driver: amdgpu\n{text}")
     parse_stat(text, 100)
     group_paths(text)
-    cpu_numbers(text)
