@@ -9,9 +9,10 @@ Docker's default of 8 MiB broke ibv_reg_mr.
 from collections.abc import Iterable, Iterator
 
 from rocmrun.core.host import DeviceNode, Gpu, HostFacts
+from rocmrun.core.text import GIB, MIB
 
 Advice = tuple[str, str, str]
-_RDMA_LEAST = 32 * 2**30
+_RDMA_LEAST = 32 * GIB
 _GRANT = '[[privileges]] grant = "ulimit:memlock=-1" with its reason, as in the profile rdma-train'
 _REBOOT = "add {} to the kernel's command line, then restart the host"
 
@@ -68,7 +69,7 @@ def rdma_advice(devices: Iterable[DeviceNode], memlock: int | None) -> Iterator[
         )
     elif memlock < _RDMA_LEAST:
         yield (
-            f"{passed}, and the plan's limit of locked memory is {memlock // 2**20} MiB: AMD's preflight for clusters wants 32 GiB",
+            f"{passed}, and the plan's limit of locked memory is {memlock // MIB} MiB: AMD's preflight for clusters wants 32 GiB",
             _GRANT,
             "memlock",
         )

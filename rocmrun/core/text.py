@@ -32,3 +32,8 @@ def human_size(size: int) -> str:
 def short_digest(digest: str) -> str:
     """Return the 12 hex digits that people compare."""
     return digest.partition(":")[2][:12] or digest[:12]
+
+
+def before_port(address: str) -> str:
+    """Return an IP address as it stands before ":PORT": one of version 6 in brackets."""
+    return f"[{address}]" if ":" in address else address

@@ -8,7 +8,7 @@ from typing import Any
 from rocmrun.core import labels
 from rocmrun.core.ids import is_id
 from rocmrun.core.os_text import number
-from rocmrun.core.text import printable
+from rocmrun.core.text import before_port, printable
 from rocmrun.errors import UsageError, WorkloadAmbiguous, WorkloadNotFound
 
 # Between two tries of a restart policy a container is "restarting".
@@ -180,11 +180,7 @@ def _ports(ports: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     published = [port for port in ports if port.get("PublicPort")]
     return tuple(
         sorted(
-            f"{_address(port.get('IP') or '')}:{port['PublicPort']}->{port['PrivatePort']}/{port.get('Type', 'tcp')}"
+            f"{before_port(port.get('IP') or '')}:{port['PublicPort']}->{port['PrivatePort']}/{port.get('Type', 'tcp')}"
             for port in published
         )
     )
-
-
-def _address(address: str) -> str:
-    return f"[{address}]" if ":" in address else address

@@ -6,6 +6,7 @@ from typing import Any
 
 from rocmrun.core import labels
 from rocmrun.core.plan import Plan, PlannedPort
+from rocmrun.core.text import before_port
 from rocmrun.core.workloads import Workload, is_ours, workload_of
 from rocmrun.errors import PortTaken
 from rocmrun.system.ports import is_taken
@@ -79,5 +80,4 @@ def _ours(engine: Engine, summary: Mapping[str, Any]) -> Workload | None:
 
 
 def _shown(port: PlannedPort) -> str:
-    address = f"[{port.address}]" if ":" in port.address else port.address
-    return f"{address}:{port.host_port}/{port.protocol}"
+    return f"{before_port(port.address)}:{port.host_port}/{port.protocol}"

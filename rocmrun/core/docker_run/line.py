@@ -4,6 +4,7 @@ import shlex
 
 from rocmrun.core.create_request import tmpfs_options
 from rocmrun.core.plan import Plan, PlannedMount, PlannedSecret
+from rocmrun.core.text import before_port
 
 
 def docker_run_arguments(plan: Plan, *, detach: bool = False) -> tuple[str, ...]:
@@ -34,7 +35,7 @@ def docker_run_arguments(plan: Plan, *, detach: bool = False) -> tuple[str, ...]
         *(word for secret in plan.secrets for word in _secret(secret)),
         *(f"--tmpfs={tmpfs.target}:{tmpfs_options(tmpfs, plan)}" for tmpfs in plan.tmpfs),
         *_limits(plan),
-        *(f"--publish={_address(p.address)}:{p.host_port}:{p.container_port}/{p.protocol}" for p in plan.ports),
+        *(f"--publish={before_port(p.address)}:{p.host_port}:{p.container_port}/{p.protocol}" for p in plan.ports),
         *(f"--env={name}={value}" for name, value in plan.env if name not in plan.env_from),
         *(f"--env={name}" for name in plan.env_from),
         *(("--workdir", plan.workdir) if plan.workdir else ()),
@@ -185,7 +186,3 @@ def _entrypoint(plan: Plan) -> tuple[str, ...]:
     if plan.entrypoint is None:
         return ()
     return ("--entrypoint", plan.entrypoint[0] if plan.entrypoint else "")
-
-
-def _address(address: str) -> str:
-    return f"[{address}]" if ":" in address else address

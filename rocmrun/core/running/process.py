@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from rocmrun.core.os_text import number
+from rocmrun.core.text import GIB, KIB, MIB
 
 _KFD = "/dev/kfd"
 _RENDER = re.compile(r"/dev/dri/renderD(\d{1,6})")
 _KEY = re.compile(r"^(drm-[\w-]+):\s*(\S+)(?:[ \t]+(\w+))?[ \t]*$", re.MULTILINE)
 _ENGINE = "drm-engine-"
-_UNITS = {"": 1, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+_UNITS = {"": 1, "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB}
 # The name stands in parentheses and may hold anything; state, 10 fields, then utime and stime (proc(5)).
 _STAT = re.compile(r"^\d+ \((.*)\) (\S)(?: -?\d+){10} (\d{1,20}) (\d{1,20})", re.DOTALL)
 # How a GPU's memory is called in fdinfo: the older key first (the kernel's drm-usage-stats.rst).

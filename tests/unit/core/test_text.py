@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocmrun.core.text import human_size, one_line, printable, short_digest
+from rocmrun.core.text import before_port, human_size, one_line, printable, short_digest
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,11 @@ def test_a_name_stays_on_its_line() -> None:
     """A line end in it would begin a line that looks like one of ours."""
     assert one_line("a\nstate  ok\t\r\x1b[31m b\u2028c") == "a state ok b c"
     assert one_line("x" * 300) == "x" * 199 + "…"
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]"), ("", "")]
+)
+def test_an_address_before_a_port(address: str, expected: str) -> None:
+    """The colons of version 6 would be taken for the port's."""
+    assert before_port(address) == expected
