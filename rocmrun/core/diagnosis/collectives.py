@@ -19,6 +19,8 @@ _SHARED_MEMORY_FULL = text(
     rf"posix_fallocate[^\n]{{0,80}}{NO_SPACE}|(?:/dev/shm|shared[- ]memory|shm\w*|nccl-\w+)[^\n]{{0,120}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,120}}(?:/dev/shm|shared memory|\bshm\b|nccl)|error while creating shared memory segment|insufficient\s+shared\s+memory|out\s+of\s+shared\s+memory|increase[^\n]{{0,30}}shared memory|torch_shm_manager|could not allocate [^\n]{{0,40}}shared memory|unable to (?:allocate|mmap|write|resize)[^\n]{{0,40}}(?:shared memory|/dev/shm|torch_)|failed to resize[^\n]{{0,30}}shm"
 )
 _LARGER_HELPED = all_of(text(NO_SPACE), remedy(r"shm[-_ ]?size|--ipc[= ]host"))
+# System V's segments have a limit of their own; the size of /dev/shm says nothing about them.
+_SYSTEM_V = all_of(text(r"\bshmget\b"), absent(text(r"posix_fallocate|/dev/shm|\bshm_open\b")))
 _BUS = text(r"bus\s+error|\bsigbus\b|signal 7\b|exit code 135|exitcode\W{1,4}-7\b")
 _IPC = text(
     r"hipipc(?:get|open)mem(?:ory)?handle|cudaipc(?:get|open)memhandle|ipc memory creation|memory for ipc|hsa_amd_ipc|ipc_mode_legacy|ipc[_ ]?(?:mem)?[_ ]?handle"
@@ -52,6 +54,7 @@ RULES = (
             Sign(4, "a process touched shared memory that is not there: SIGBUS", _BUS),
             Sign(3, "a DataLoader's worker, or a collective, was at it", all_of(_BUS, text(r"dataloader|worker|nccl|rccl|multiprocess|shared memory|shm"))),
             Sign(-10, "shared memory is large, and no write to it was refused", all_of(shared_memory_large, absent(text(rf"posix_fallocate|{NO_SPACE}")))),
+            Sign(-10, "it is System V's shared memory, which is not in /dev/shm", _SYSTEM_V),
             Sign(1, "/dev/shm has the engine's default of 64 MiB", text(r"\bshm\w*\W[^\n]{0,30}64|64 ?mi?b|64m\b|/dev/shm volume")),
         ),
     ),

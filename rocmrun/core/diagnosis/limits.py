@@ -14,7 +14,7 @@ _NO_THREAD = text(
     rf"\bthreads?\b[^\n]{{0,60}}{NOT_PERMITTED}|can'?t start new thread|failed to create (?:a )?(?:new )?thread|thread constructor failed|cannot create (?:worker |a )?thread|pthread_create|std::system_error|unable to create (?:new |native )?thread|could not create thread"
 )
 _NUMA_CALL = text(
-    r"\b(?:mbind|set_mempolicy|get_mempolicy|move_pages|migrate_pages|numa_\w+)\b[^\n]{0,60}(?:not permitted|\beperm\b|failed)"
+    r"\b(?:mbind|set_mempolicy|get_mempolicy|move_pages|migrate_pages|numa_\w+|hwloc_set_\w*membind\w*)\b[^\n]{0,60}(?:not permitted|\beperm\b|failed)"
 )
 
 _NO_CHILD = text(rf"\bmake(?:\[\d+\])?: [\w/.-]{{1,60}}: {NOT_PERMITTED}")

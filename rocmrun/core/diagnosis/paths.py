@@ -24,9 +24,13 @@ _CACHE_REFUSED = refused_at(
     CACHE, rf"{CACHE}[^\n]{{0,160}}{_REFUSED}|{_REFUSED}[^\n]{{0,160}}{CACHE}"
 )
 # A home that was never made, and the homes of accounts that have none.
-_NO_HOME = refused(r"/(?:home|users|var/home)/[^/.][^/]*$|/(?:nonexistent|var/empty|dev/null)\b")
+_NO_ACCOUNT = text(r"(?:cache folder|default path) \(/(?:nonexistent|var/empty|dev/null)/")
+_NO_HOME = any_of(
+    refused(r"/(?:home|users|var/home)/[^/.][^/]*$|/(?:nonexistent|var/empty|dev/null)\b"),
+    _NO_ACCOUNT,
+)
 _AT_THE_ROOT = text(
-    r"write in your cache folder \(/\.|"
+    r"(?:write in your cache folder|the default path) \(/\.|"
     rf"{_REFUSED}[^\n]{{0,40}}['\"\s:=(\[]/\.(?:cache|triton|config|local|miopen|nv|vllm|keras|inductor|aiter|ollama|huggingface|matplotlib|cupy|numba|[a-z]\w+)\b|['\"\s:=(\[]/\.(?:cache|triton|config|local|miopen|vllm|aiter|ollama|huggingface|matplotlib|numba)\b[^\n]{{0,80}}{_REFUSED}"
 )
 # What a library keeps for its user, whatever it is called; at the root directory it is HOME that is wrong.
@@ -95,7 +99,8 @@ RULES = (
             Sign(6, "matplotlib finds no directory that it may write", text(r"matplotlib[^\n]{0,200}(?:not a writable|temporary cache|mplconfigdir)|mplconfigdir[^\n]{0,80}writable")),
             Sign(3, "MIOpen gave up without a reason", all_of(text(r"miopenstatusunknownerror|miopenstatusinternalerror"), absent(text(r"miopen error: \S{0,200}\.cpp:\d+: (?![^\n]{0,80}(?:sqlite|database|\bdb\b|cache|permission))[a-z]")))),
             Sign(3, "a writable directory helps", any_of(remedy(r"writable|cache_dir|user_db_path"), remedy(r"miopen_(?:user_db|custom_cache)"))),
-            Sign(-5, "HOME is the root directory", _AT_THE_ROOT),
+            Sign(-10, "HOME is the root directory", _AT_THE_ROOT),
+            Sign(-10, "the account has no home", _NO_ACCOUNT),
             Sign(-4, "it is inside the installed packages", text(_JIT)),
             Sign(-10, "it is a path of the host that the engine was to make", _MOUNT_SOURCE),
             Sign(-4, "there is no temporary directory", text(r"temp_directory_path|no usable temporary directory")),

@@ -151,11 +151,14 @@ _ROOTS_ALONE = any_of(
     fact(_roots_alone_here),
 )
 
+# The engine looks a name up in the image's /etc/group, whatever the host has.
+_NAME_NOT_IN_IMAGE = text(r"unable to find group (?:render|video): no matching entries")
+
 RULES = (
     Rule(
         kind="render-gid-mismatch",
         symptom="denied",
-        needs=any_of(NODE_DENIED, _UNSEEN, _OLD_ROCMINFO, fact(_group_lacking)),
+        needs=any_of(NODE_DENIED, _UNSEEN, _OLD_ROCMINFO, fact(_group_lacking), _NAME_NOT_IN_IMAGE),
         unless=any_of(NODE_AVC, fact(_mapped)),
         signs=(
             Sign(4, "a node may not be opened: EACCES", NODE_DENIED),
@@ -164,6 +167,7 @@ RULES = (
             Sign(2, "the process is not root inside", fact(user_named)),
             Sign(3, "the nodes belong to a group of this host", any_of(told(r"(?:node|owner|nodes|kfd|ls)[\w./* ]*: [^\n]{0,60}root[:/ ]{1,2}(?:render|video|\d+)|renderd\S* root:render"), fact(lambda seen: bool(_gated(seen))))),
             Sign(2, "a group was given by name: names count in the image, numbers on the host", flag(r"--group-add=(?:video|render)$")),
+            Sign(7, "a group was given by a name that the image does not have", _NAME_NOT_IN_IMAGE),
             Sign(2, "groups were given by number, and no GPU is seen", flag(r"--group-add=\d+$")),
             Sign(3, "the render group has another number on this host", text(r"(?:different|other|another|wrong)[^\n]{0,20}\bgids?\b|\brender[ _]gid\b|\bgids?\b[^\n]{0,20}(?:differ|mismatch|do(?:es)? not match)")),
             Sign(3, "with every right it works", _PRIVILEGED_WORKS),

@@ -20,7 +20,7 @@ FAULT = (
 NO_NODE = r"(?:gathering device information|adding custom device|adding device|\bl?stat\b|creating device node|failed to (?:generate|add|apply|create|start|stat)|is not a device|error response|not a device node)"
 # Where compiled kernels and downloads are kept.
 CACHE = r"(?:\.?cache\b|caches?/|\.triton|triton/|miopen|inductor|\.config/|numba|matplotlib|mplconfig|huggingface|hf_home|hf_hub|torch_extensions|\.local/share|\.vllm|vllm_cache|xdg_cache|\.inductor|hub/models)"
-HYPERVISED = r"docker desktop|desktop-linux|docker-desktop|linuxkit|rancher[ -]desktop|\bcolima\b|podman[ -]machine|orbstack|\blima-vm\b"
+HYPERVISED = r"docker desktop|desktop-linux|docker-desktop|linuxkit|rancher[ -]desktop|\bcolima\b|podman[ -]machine|orbstack|\blima-vm\b|\b[a-z]:\\[^\n>]{0,200}> ?docker\b"
 SANDBOX = r"\brunsc\b|gvisor|\bkata\b|kata-|sysbox|firecracker"
 TAG_MOVED = r"digest[^\n]{0,60}(?:changed|differs?|mismatch|moved|another)|tag[^\n]{0,60}(?:moved|re-?pushed|overwritten|points to|changed|replaced|(?:names?|is|has) another)|same tag[^\n]{0,60}(?:different|other|another)|different (?:image|digest)"
 DRIVER_OF_ANOTHER_VERSION = (

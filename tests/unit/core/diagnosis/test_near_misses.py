@@ -253,3 +253,76 @@ def test_a_sandbox_whose_own_device_is_refused_never_came_to_gpus() -> None:
 def test_what_fails_nowhere_has_no_cause(text: str) -> None:
     """Facts that a sick host has and a healthy one too."""
     assert found_in(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [
+        ("shm_open: No space left on device", "shm-too-small"),
+        ("Error while creating shared memory segment: No space left on device", "shm-too-small"),
+    ],
+)
+def test_posix_shared_memory_is_in_dev_shm(told: str, kind: str) -> None:
+    assert first(told) == kind
+
+
+def test_system_v_segments_are_not_in_dev_shm() -> None:
+    """Their number and sum have limits of the kernel's own, and ENOSPC is their answer too."""
+    assert "shm-too-small" not in names(found_in("shmget (2): No space left on device"))
+
+
+@pytest.mark.parametrize(
+    ("home", "kind"),
+    [("", "home-not-writable"), ("/nonexistent", "home-not-writable"), ("/data", "readonly-cache")],
+)
+def test_however_many_caches_are_below_a_home_that_is_none_it_is_the_home(
+    home: str, kind: str
+) -> None:
+    text = (
+        f"There was a problem when trying to write in your cache folder ({home}/.cache/huggingface/hub).\n"
+        f"Matplotlib created a temporary cache directory at /tmp/m because the default path ({home}/.config/matplotlib) is not a writable directory"
+    )
+
+    assert first(text) == kind
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [
+        ("unable to find group render: no matching entries in group file", "render-gid-mismatch"),
+        ("unable to find user app: no matching entries in passwd file", "nothing"),
+        ("unable to find group app: no matching entries in group file", "nothing"),
+    ],
+)
+def test_a_name_that_the_image_lacks_gives_no_group(told: str, kind: str) -> None:
+    assert first(f"docker: Error response from daemon: {told}") == kind
+
+
+@pytest.mark.parametrize(
+    ("prompt", "kind"),
+    [
+        ("PS C:\\Users\\dev> ", "docker-desktop-context"),
+        ("C:\\dev>", "docker-desktop-context"),
+        ("$ ", "kfd-missing-on-host"),
+    ],
+)
+def test_an_engine_that_is_asked_from_windows_is_in_a_machine_of_its_own(
+    prompt: str, kind: str
+) -> None:
+    text = (
+        f"{prompt}docker run --device=/dev/kfd rocm/pytorch\n"
+        'docker: Error response from daemon: error gathering device information while adding custom device "/dev/kfd": no such file or directory.'
+    )
+
+    assert first(text) == kind
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "hwloc_set_membind 0x00000001 (policy 2 flags 0) failed (errno 1 Operation not permitted)",
+        "set_mempolicy: Operation not permitted",
+    ],
+)
+def test_a_refused_placement_of_memory_is_noise_whoever_asked(told: str) -> None:
+    assert first(told) == "seccomp-mbind"
