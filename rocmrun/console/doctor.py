@@ -24,6 +24,7 @@ def diagnosis_as_json(found: Diagnosis) -> dict[str, Any]:
             {**check.to_json(), "evidence": masked(check.evidence, 600)} for check in found.checks
         ],
         "findings": [finding_as_json(finding) for finding in found.findings],
+        "probe_failure": masked(found.failure, 600) or None,
     }
 
 
@@ -67,6 +68,8 @@ def print_diagnosis(console: Console, found: Diagnosis) -> None:
             console.print(f"  {finding.kind.slug}: {finding.kind.title}{what}")
     if not found.findings and not found.checks:
         console.print(NOTHING)
+    if found.failure and not sure:
+        console.print(masked(f"the probe failed: {found.failure}", 600))
 
 
 def print_finding(console: Console, finding: Finding, *, number: int | None = None) -> None:

@@ -80,14 +80,16 @@ class Diagnosis:
         checks: Of the host, in order; none where a log alone was read.
         findings: In the order in which they must be mended.
         kinds: What is known of every kind.
+        failure: Why the probe's report that was read says that no work must start; "" where it does not.
     """
 
     checks: tuple[Check, ...] = ()
     findings: tuple[Finding, ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    failure: str = ""
 
     @property
     def blocked(self) -> bool:
         """Whether something was found that must be mended."""
         sure = any(f.confidence in SURE and f.kind.step != "noise" for f in self.findings)
-        return sure or any(check.result == "blocker" for check in self.checks)
+        return bool(self.failure) or sure or any(one.result == "blocker" for one in self.checks)

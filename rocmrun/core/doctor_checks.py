@@ -28,9 +28,7 @@ def host_checks(seen: Seen) -> tuple[Check, ...]:
 def _matrix(seen: Seen) -> Iterator[Check]:
     looked = "AMD's support matrix"
     if seen.support is None:
-        yield Check(id="matrix", looked_at=looked, result="unknown",
-            evidence="it judges GPUs together with an image: name a profile that passes AMD GPUs",
-            hint="rocmrun matrix")  # fmt: skip
+        yield Check(id="matrix", looked_at=looked, result="unknown", evidence=_no_support(seen), hint="rocmrun matrix")  # fmt: skip
         return
     decided = seen.support.decided(seen.policy)
     told = [("blocker", f) for f in decided["block"]] + [("warn", f) for f in decided["warn"]]
@@ -42,6 +40,14 @@ def _matrix(seen: Seen) -> Iterator[Check]:
         known = seen.support.verdict != "unknown"
         yield Check(id="matrix", looked_at=looked, result="ok" if known else "unknown",
             evidence=f"{seen.support.verdict} (data of {seen.support.data_of})")  # fmt: skip
+
+
+def _no_support(seen: Seen) -> str:
+    if seen.wants_gpus is False:
+        return "the profile passes no AMD GPU"
+    if seen.refusal:
+        return "no plan could be made of the profile"
+    return "it judges GPUs together with an image: name a profile that passes AMD GPUs"
 
 
 def _plan(seen: Seen) -> Iterator[Check]:
@@ -102,6 +108,9 @@ def _image(seen: Seen) -> Iterator[Check]:
 def _architecture(seen: Seen) -> Iterator[Check]:
     looked = "the GPUs' targets against the image's"
     code = [f for f in seen.support.findings if f.subject == "code"] if seen.support else []
+    if seen.wants_gpus is False:
+        yield Check(id="architecture", looked_at=looked, result="unknown", evidence="the profile passes no AMD GPU")  # fmt: skip
+        return
     if not code:
         targets = ", ".join(dict.fromkeys(gpu.gfx for gpu in seen.host.gpus if gpu.gfx)) or "none"
         yield Check(

@@ -135,9 +135,16 @@ def judged(case: Case) -> Diagnosis:
     seen, log, report = case.seen, case.log, case.report
     checks = host_checks(seen) if seen else ()
     text = "\n".join([*([log] if log else []), *([report_text(report)] if report else [])])
-    host, engine = (seen.host, seen.engine) if seen else (None, None)
+    # A host without GPUs explains no failure of a job that passes none.
+    told = seen if seen and seen.wants_gpus is not False else None
+    host, engine = (told.host, told.engine) if told else (None, seen.engine if seen else None)
     found = diagnose(read_text(text, host=host, engine=engine), kinds) if text else ()
-    return Diagnosis(checks=checks, findings=_with_checks(found, checks, kinds), kinds=kinds)
+    return Diagnosis(
+        checks=checks,
+        findings=_with_checks(found, checks, kinds),
+        kinds=kinds,
+        failure=report.reason if report and not report.usable else "",
+    )
 
 
 def _with_checks(

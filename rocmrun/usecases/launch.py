@@ -199,8 +199,18 @@ def raise_if_failed(report: ProbeReport) -> None:
     raise ProbeFailed(
         msg,
         details=(*details, *cause_lines(likely_cause(report))),
-        hint="nothing was started; see every check with `rocmrun probe`",
+        hint=_hint(report),
     )
+
+
+def _hint(report: ProbeReport) -> str:
+    """Return what to do next: an image without torch needs no look at every check."""
+    if any(one.label == "build: torch" and one.reason.endswith("has no torch") for one in report.failures):  # fmt: skip
+        return (
+            'nothing was started; [probe] python names another interpreter, runtime = "hip" proves AMD GPUs '
+            "without torch, and --no-probe starts without a proof"
+        )
+    return "nothing was started; see every check with `rocmrun probe`"
 
 
 def summary(report: ProbeReport) -> str:

@@ -109,7 +109,8 @@ class Events:
             self.emit(
                 "end", status=status, counts=self.counts, seconds=seconds, reason=reason, **told
             )
-        say(f"{status}: {self.counts}" + (f": {reason}" if reason else ""))
+        counted = ", ".join(f"{count} {name}" for name, count in self.counts.items() if count)
+        say(f"{status} ({counted or 'no check'})" + (f": {reason}" if reason else ""))
         return status
 
 

@@ -43,6 +43,18 @@ def test_checks_come_in_the_order_of_mending() -> None:
     assert ids == sorted(ids, key=CHECKS.index)
 
 
+def test_a_profile_without_gpus_is_not_asked_for_one_that_has_some() -> None:
+    """The matrix and the targets say that they have nothing to judge; so does one whose plan is refused."""
+
+    def said(seen: Seen, check: str) -> str:
+        return next(found.evidence for found in host_checks(seen) if found.id == check)
+
+    none = Seen(host=HostFacts(), wants_gpus=False)
+    refused = Seen(host=host(1), wants_gpus=True, refusal=("policy", "no", ""))
+    assert said(none, "matrix") == said(none, "architecture") == "the profile passes no AMD GPU"
+    assert said(refused, "matrix") == "no plan could be made of the profile"
+
+
 def test_a_host_that_is_well_has_no_blocker() -> None:
     """GPUs, nodes with a group, an engine of this kernel."""
     assert blockers(Seen(host=host(2), engine=ENGINE)) == []

@@ -289,6 +289,8 @@ def test_without_torch_it_fails_and_says_so() -> None:
     assert check.reason.startswith(f"{sys.executable} (Python ")
     assert check.reason.endswith(") has no torch")
     assert report.status == "fail"
+    assert report.stderr_tail[-1].startswith("probe: fail (")
+    assert "1 fail" in report.stderr_tail[-1]
 
 
 def test_a_device_that_is_none_of_those_passed_in_fails() -> None:

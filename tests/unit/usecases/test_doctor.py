@@ -1,16 +1,24 @@
 """What a failed launch or probe adds to its error, and what a diagnosis is made of."""
 
+import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from rocmrun.console.doctor import diagnosis_as_json, print_diagnosis
+from rocmrun.core.doctor import Seen
+from rocmrun.core.host import HostFacts
 from rocmrun.core.report import ProbeCheck, ProbeReport
 from rocmrun.errors import EngineFailed, ProbeFailed, UsageError
 from rocmrun.usecases.doctor import (
+    Case,
     add_cause,
     cause_lines,
     examine,
     explain,
+    judged,
     likely_cause,
     read_report,
 )
@@ -40,6 +48,45 @@ def test_a_failed_probe_names_its_likely_cause() -> None:
         raise_if_failed(CLOSED)
 
     assert "rocmrun explain cgroup-device-denied" in "\n".join(failed.value.details)
+
+
+def test_a_probe_without_torch_is_told_what_to_write() -> None:
+    """Another interpreter, HIP, or no proof: a look at every check would say nothing more."""
+    lacks = ProbeCheck(group="build", name="torch", status="fail", reason="/usr/bin/python3 (Python 3.11.2) has no torch")  # fmt: skip
+    with pytest.raises(ProbeFailed) as failed:
+        raise_if_failed(ProbeReport(status="fail", reason=f"{lacks.label}: {lacks.reason}", checks=(lacks,)))  # fmt: skip
+
+    assert failed.value.hint is not None
+    assert "[probe] python" in failed.value.hint
+    assert "--no-probe" in failed.value.hint
+
+
+def test_a_failed_report_stands_in_the_way_with_or_without_a_known_cause() -> None:
+    """What the probe said is repeated where no rule says more."""
+    unknown = judged(Case(report=ProbeReport(status="fail", reason="device: matmul_fp32: wrong")))
+    known, fine = judged(Case(report=CLOSED)), judged(Case(report=ProbeReport(status="pass")))
+    stream = io.StringIO()
+    print_diagnosis(Console(file=stream, width=200), unknown)
+
+    assert (unknown.blocked, known.blocked, fine.blocked) == (True, True, False)
+    assert "the probe failed: device: matmul_fp32: wrong" in stream.getvalue()
+    assert diagnosis_as_json(unknown)["probe_failure"] == "device: matmul_fp32: wrong"
+    assert diagnosis_as_json(fine)["probe_failure"] is None
+
+
+def test_a_host_without_gpus_explains_nothing_of_a_job_that_passes_none() -> None:
+    """Such a job fails for a reason of its own; one that wants a GPU fails for want of /dev/kfd."""
+    log = "OSError: [Errno 30] Read-only file system: '/opt/app'"
+    seen = Seen(host=HostFacts(), wants_gpus=False)
+
+    of_none, of_one = (
+        {finding.kind.slug for finding in judged(Case(seen=one, log=log)).findings}
+        for one in (seen, replace(seen, wants_gpus=True))
+    )
+
+    assert "readonly-rootfs" in of_none
+    assert "kfd-missing-on-host" not in of_none
+    assert "kfd-missing-on-host" in of_one
 
 
 def test_a_probe_whose_cause_is_not_known_adds_nothing() -> None:
