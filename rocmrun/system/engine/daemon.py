@@ -10,7 +10,13 @@ import requests.exceptions
 
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.path_facts import VolumeFacts
-from rocmrun.errors import EngineDenied, EngineUnreachable, EngineUnsuitable, RocmrunError
+from rocmrun.errors import (
+    EngineDenied,
+    EngineUnreachable,
+    EngineUnsuitable,
+    Interrupted,
+    RocmrunError,
+)
 from rocmrun.system.engine.calls import CALL_TIMEOUT_SECONDS, translated
 from rocmrun.system.engine.containers import EngineContainers
 from rocmrun.system.engine.files import EngineFiles
@@ -64,6 +70,9 @@ class DockerEngine(EngineImages, EngineFiles, EngineContainers):
         try:
             api = docker.DockerClient.from_env(version="auto", timeout=CALL_TIMEOUT_SECONDS).api
         except docker.errors.DockerException as error:
+            # The SDK takes whatever happens while it asks for the version for the engine's fault, Ctrl-C too.
+            if isinstance(error.__cause__, Interrupted):
+                raise error.__cause__ from None
             raise _connection_error(error, address) from error
         except (requests.exceptions.RequestException, OSError) as error:
             raise _connection_error(error, address) from error
