@@ -36,7 +36,6 @@ RocmrunError
 │   ├── RegistryDenied        registry-denied
 │   ├── OutOfDisk             out-of-disk
 │   ├── LockBusy              lock-busy
-│   ├── PullFailed            pull-failed
 │   ├── FetchFailed           fetch-failed
 │   └── WorkloadNotUp         workload-not-up
 ├── NotAsAsked            7   what arrived is not what was asked for
@@ -282,12 +281,6 @@ class LockBusy(Unavailable):
     """Another process holds the lock file."""
 
     slug = "lock-busy"
-
-
-class PullFailed(Unavailable):
-    """A pull ended with an error that has no name of its own."""
-
-    slug = "pull-failed"
 
 
 class FetchFailed(Unavailable):

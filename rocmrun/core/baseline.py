@@ -11,7 +11,6 @@ HOSTNAME = "rocmrun"
 PRIVATE = 0o700
 NOFILE = 65536
 SHM_PER_GPU = GIB
-DEFAULT_SHM = 64 * MIB
 TMP_SHARE = 8  # /tmp may take an eighth of the memory limit,
 TMP_LEAST, TMP_MOST = 256 * MIB, 16 * GIB  # within these bounds
 VOLUME_TMPFS = GIB

@@ -10,7 +10,6 @@ from typing import Any
 from rocmrun.core import baseline
 from rocmrun.core.plan import Plan, PlannedMount, PlannedTmpfs, Role
 
-LABEL = "io.rocmrun."
 NANOSECONDS = 10**9
 
 

@@ -48,12 +48,6 @@ KEPT = (
     ("init, restart policy, stop timeout, DNS", "they give no right over the host"),
 )  # fmt: skip
 
-# What no profile may hold, and no experiment either: `rocmrun.core.policy` refuses it, so it is untested.
-NEVER = (
-    "privileged", "an engine's socket", "/, /etc, /proc, /sys or /dev mounted", "device rules for whole classes",
-    "raw memory and disks", "SYS_ADMIN, SYS_MODULE, SYS_RAWIO or BPF together with root",
-)  # fmt: skip
-
 # The default capabilities of Docker (moby, oci/caps/defaults.go) belong to AMD's usual line, which drops none.
 DOCKER_DEFAULTS = (
     "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD",

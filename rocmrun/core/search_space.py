@@ -107,11 +107,6 @@ class Finding:
     control_passes: int = 0
     control_runs: int = 0
 
-    @property
-    def flaky(self) -> bool:
-        """Whether the permissive side itself failed at times."""
-        return 0 < self.control_passes < self.control_runs
-
 
 def failure_rate_excluded(passes: int) -> float:
     """Return the failure rate above which *passes* passes in a row are less likely than one in twenty."""

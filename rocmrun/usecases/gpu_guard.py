@@ -14,8 +14,6 @@ from rocmrun.system.processes import container_of
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.workloads import labelled_by_its_image
 
-MINORS_LABEL = labels.MINORS
-
 
 def _to_nobody(_message: str) -> None:
     """Tell nobody."""

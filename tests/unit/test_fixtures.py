@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.device_listing import parse_device_listing
 from rocmrun.core.host import HostFacts
 from rocmrun.core.host_json import host_to_json
 from rocmrun.core.pci import parse_uevent
@@ -20,8 +19,6 @@ from rocmrun.system.sysfs.tree import Tree
 
 FIXTURES = Path(__file__).parents[3] / "shared/fixtures"
 TOPOLOGIES = sorted(FIXTURES.glob("kfd-topology/*/expected.json"))
-LISTINGS = sorted(path.name for path in FIXTURES.glob("device-nodes/*.txt"))
-LISTING_KEYS = ("name", "mode", "extra", "owner", "group", "major", "minor")
 
 pytestmark = pytest.mark.skipif(
     not FIXTURES.is_dir(), reason="the collection of published outputs is not beside the project"
@@ -86,22 +83,6 @@ def test_a_published_card_is_read_right() -> None:
     gpu = parse_uevent(tree.text(f"{card}/uevent") or "")
     assert gpu is not None
     assert (gpu.address, gpu.device_id, gpu.driver) == ("0000:09:00.0", "0x687f", "amdgpu")
-
-
-@pytest.mark.parametrize("name", LISTINGS)
-def test_a_published_listing_is_read_right(name: str) -> None:
-    """Modes, owners and numbers of `ls -l`, in whatever language; nothing from other text."""
-    listing = FIXTURES / "device-nodes" / name
-    expected = json.loads((listing.parent / "expected.json").read_text())[name]
-
-    nodes = parse_device_listing(listing.read_text())
-
-    assert [
-        (node.name, node.mode, node.mark, node.owner, node.group, node.major, node.minor)
-        for node in nodes
-    ] == [
-        tuple(int(e[key], 8) if key == "mode" else e[key] for key in LISTING_KEYS) for e in expected
-    ]
 
 
 def read_topology(topology: Path, root: Path) -> HostFacts:

@@ -12,7 +12,7 @@ from rocmrun.console.output import settings
 from rocmrun.console.pull import shown_pull, watched
 from rocmrun.core.run import PullEvent
 from rocmrun.core.text import MIB
-from rocmrun.errors import PullFailed
+from rocmrun.errors import EngineFailed
 
 LAYER = PullEvent(layer="a", status="Downloading", current=1 * MIB, total=4 * MIB)
 LAST = PullEvent(layer="", status="Status: Downloaded newer image for x")
@@ -58,9 +58,9 @@ def test_off_a_terminal_a_line_at_the_start_and_at_the_end(
 
 def test_a_pull_that_fails_has_no_last_line(capsys: pytest.CaptureFixture[str]) -> None:
     """Its error is told by whoever handles it."""
-    with contextlib.suppress(PullFailed), shown_pull() as take:
+    with contextlib.suppress(EngineFailed), shown_pull() as take:
         take(LAYER)
-        raise PullFailed("x")  # noqa: EM101  # any error
+        raise EngineFailed("x")  # noqa: EM101  # any error
 
     assert len(capsys.readouterr().err.splitlines()) == 1
 

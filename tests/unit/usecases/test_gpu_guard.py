@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from rocmrun.core import labels
 from rocmrun.core.host import HostFacts
 from rocmrun.core.image import ImageFacts
 from rocmrun.errors import GpuBusy
 from rocmrun.system import gpu_locks
-from rocmrun.usecases.gpu_guard import MINORS_LABEL, gpus_reserved, users
+from rocmrun.usecases.gpu_guard import gpus_reserved, users
 from tests.builders import IMAGE_ID, gpu, host, plan
 from tests.fakes import FakeEngine
 
@@ -31,7 +32,7 @@ def nowhere(_pid: int) -> None:
 def container(name: str, minors: str, **changes: Any) -> dict[str, Any]:
     return {
         "Id": OTHER, "Names": [f"/{name}"], "State": "running",
-        "Labels": {MINORS_LABEL: minors}, **changes,
+        "Labels": {labels.MINORS: minors}, **changes,
     }  # fmt: skip
 
 
@@ -109,7 +110,7 @@ def test_a_container_without_a_name_is_known_by_its_id() -> None:
 
 def test_a_container_whose_image_has_the_labels_holds_none() -> None:
     """`docker commit` of one of ours bakes them; whoever runs that image got no GPU from us."""
-    baked = {"io.rocmrun.role": "workload", "io.rocmrun.run": "1", MINORS_LABEL: "128"}
+    baked = {"io.rocmrun.role": "workload", "io.rocmrun.run": "1", labels.MINORS: "128"}
     image = ImageFacts(image_id="sha256:5", labels=tuple(baked.items()))
     other = container("other", "128", Labels=baked, ImageID="sha256:5")
 
