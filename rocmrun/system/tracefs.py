@@ -7,6 +7,7 @@ nor other instances.
 import contextlib
 import ctypes
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ MOUNTED = Path("/sys/kernel/tracing")
 PREFIX = "rocmrun-"
 TOTAL_KIB, LEAST_KIB = 64 * 1024, 512
 READ_BYTES, MOST_READS = 1 << 16, 256
+MOST_TRIES, TRY_SECONDS = 20, 0.05
 # The same on every architecture: include/uapi/asm-generic/unistd.h, include/uapi/linux/mount.h.
 _FSOPEN, _FSCONFIG, _FSMOUNT = 430, 431, 432
 _CREATE, _CLOEXEC = 6, 1
@@ -113,6 +115,10 @@ class Instance:
         (self.directory / name).write_text(text)
 
 
+def _to_nobody(_why: str) -> None:
+    """Tell nobody."""
+
+
 @contextlib.contextmanager
 def instance(
     root: Path,
@@ -120,6 +126,7 @@ def instance(
     *,
     buffer_kib: int | None = None,
     postponed: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
+    on_left: Callable[[str], None] = _to_nobody,
 ) -> Iterator[Instance]:
     """Make an instance, yield it, and remove it at the end.
 
@@ -128,6 +135,7 @@ def instance(
         owner: Who makes it, as `leftovers` will ask for; no slash.
         buffer_kib: Room for each CPU; None for an equal part of 64 MiB.
         postponed: Keeps signals away while a step must not be cut in half.
+        on_left: Told why the instance stays, where somebody else keeps it from going.
 
     Raises:
         TraceUnavailable: the kernel refuses it.
@@ -137,7 +145,7 @@ def instance(
         try:
             with postponed():
                 directory.mkdir()
-                stack.callback(_remove, directory, postponed)
+                stack.callback(_remove, root, owner, postponed, on_left)
             made = _prepared(directory, stack, buffer_kib or _share())
         except OSError as error:
             msg = f"the kernel refuses a trace of our own: {error.strerror}"
@@ -160,9 +168,19 @@ def _share() -> int:
     return max(LEAST_KIB, TOTAL_KIB // (os.cpu_count() or 1))
 
 
-def _remove(directory: Path, postponed: Callable[[], contextlib.AbstractContextManager[None]]) -> None:  # fmt: skip
-    with postponed(), contextlib.suppress(FileNotFoundError):
-        directory.rmdir()
+def _remove(
+    root: Path,
+    owner: str,
+    postponed: Callable[[], contextlib.AbstractContextManager[None]],
+    on_left: Callable[[str], None],
+) -> None:
+    """Remove an instance; another tracer that looks into it, as they do into all of them, keeps it for a moment."""
+    tries = 0
+    with postponed():
+        while (why := remove_instance(root, owner)) and (tries := tries + 1) < MOST_TRIES:
+            time.sleep(TRY_SECONDS)
+    if why:
+        on_left(why)
 
 
 def owners(root: Path) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from rocmrun.system import signals
 from rocmrun.system.package_data import read_system_calls
 from rocmrun.system.processes import threads_of
 from rocmrun.system.tracefs import (
+    PREFIX,
     Instance,
     TraceUnavailable,
     instance,
@@ -60,7 +61,7 @@ def record_evidence(recorder: Recorder, asked: PrivilegeTrials, voice: Voice) ->
     """Run the permissive side once while the kernel tells what it does; say why where it cannot."""
     plan = asked.sides.plan(asked.sides.permissive)
     try:
-        with _tracing(recorder) as tracing:
+        with _tracing(recorder, voice) as tracing:
             _run(tracing, plan, asked)
             recording = tracing.result(plan)
     except TraceUnavailable as error:
@@ -72,13 +73,21 @@ def record_evidence(recorder: Recorder, asked: PrivilegeTrials, voice: Voice) ->
 
 
 @contextlib.contextmanager
-def _tracing(recorder: Recorder) -> Iterator["_Tracing"]:
+def _tracing(recorder: Recorder, voice: Voice) -> Iterator["_Tracing"]:
     owner = owner_name(secrets.token_hex(4))
+
+    def left(why: str) -> None:
+        voice.warn(f"trace instance {PREFIX}{owner} stays: {why}; rocmrun clean removes it later")
+
     with tracefs(recorder.root, uid=recorder.uid) as root:
         names = _names_of_calls()
         with (
             instance(
-                root, owner, buffer_kib=recorder.buffer_kib, postponed=signals.postponed
+                root,
+                owner,
+                buffer_kib=recorder.buffer_kib,
+                postponed=signals.postponed,
+                on_left=left,
             ) as made,
             _Tracing(instance=made, names=names) as tracing,
         ):

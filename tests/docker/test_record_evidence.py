@@ -1,5 +1,6 @@
 """The evidence recorder on a real engine and the real kernel: what a job used and was refused, and nothing left behind."""
 
+import contextlib
 import json
 import os
 import signal
@@ -13,11 +14,13 @@ import pytest
 
 from rocmrun.system.tracefs import (
     TraceUnavailable,
+    instance,
     owners,
     process_numbers_are_the_kernels,
+    remove_instance,
     tracefs,
 )
-from rocmrun.usecases.clean_traces import clean_traces
+from rocmrun.usecases.clean_traces import clean_traces, owner_name
 from tests.docker import privilege_jobs as job
 from tests.docker.waiting import started, until
 from tests.workspace import Workspace
@@ -185,3 +188,16 @@ def test_clean_removes_what_a_killed_recorder_left(
     assert told not in {removed["name"] for removed in alive["removed"]}
     assert {"name": told, "why": "left by a rocmrun that is gone"} in done["removed"]
     assert instance_of(process.pid) is None
+
+
+def test_who_looks_into_an_instance_keeps_it_and_fails_nothing() -> None:
+    """Tracers open files of every instance: it waits a moment, then says so, and goes once it can."""
+    said: list[str] = []
+    owner = owner_name("held")
+    with tracefs() as root:
+        with contextlib.ExitStack() as held:
+            with instance(root, owner, on_left=said.append) as made:
+                held.enter_context((made.directory / "trace").open())
+            assert said == ["Device or resource busy"]
+            assert owner in owners(root)
+        assert remove_instance(root, owner) == ""
