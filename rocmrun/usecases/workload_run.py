@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
+from rocmrun.core.last_words import pointers, read_only_mount
 from rocmrun.core.plan import Plan
-from rocmrun.core.text import human_size
+from rocmrun.core.text import human_size, printable
 from rocmrun.usecases.containers import CreatedContainer
 from rocmrun.usecases.foreground import Foreground
 from rocmrun.usecases.readiness import check_up, when_healthy
@@ -12,6 +13,8 @@ from rocmrun.usecases.run import Run
 from rocmrun.usecases.run_report import now
 
 KILLED = 137
+# A mount that is read-only says the same; what the plan knows of it is told in its place.
+_OWN_TREE = "readonly-rootfs"
 
 
 def start_detached(run: Run, container: CreatedContainer, handover: Handover) -> None:
@@ -85,6 +88,8 @@ def _tell_why(run: Run, container: CreatedContainer, code: int, last_output: byt
     from rocmrun.usecases.doctor import cause_lines, causes_in  # noqa: PLC0415
 
     text = [last_output.decode(errors="replace")]
+    for pointer in pointers(text[0], run.plan):
+        run.voice.hint(printable(pointer))
     if container.record["HostConfig"].get("ReadonlyRootfs"):
         # What the engine knows settles what a text leaves open.
         text.append("ReadonlyRootfs: true")
@@ -93,6 +98,8 @@ def _tell_why(run: Run, container: CreatedContainer, code: int, last_output: byt
         run.voice.warn(_killed(run.plan, noticed=noticed))
         text.append("OOMKilled: true" if noticed else f"exit code {code}")
     found = causes_in("\n".join(text))
+    if found and found[0].kind.slug == _OWN_TREE and read_only_mount(text[0], run.plan):
+        return
     if found and found[0].confidence == "high":
         for line in cause_lines(found[0]):
             run.voice.hint(line)
