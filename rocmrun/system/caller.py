@@ -1,17 +1,12 @@
 """Who runs this process, and where its files belong: the only reader of that part of the environment."""
 
-import contextlib
-import grp
 import hashlib
 import os
-import pwd
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rocmrun.core.caller import Caller
 from rocmrun.core.ids import is_id
-from rocmrun.core.known_strings import Personal
-from rocmrun.core.secret_names import names_secret
 
 SYSTEM_CACHE = "/var/cache/rocmrun"
 SYSTEM_STATE = "/var/lib/rocmrun"
@@ -57,30 +52,6 @@ def _directory(environment: Mapping[str, str], variable: str, below_home: str, s
 def values_of(names: Iterable[str], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the caller's values for *names*; names that are not set are absent."""
     return {name: environment[name] for name in names if name in environment}
-
-
-def read_personal(environment: Mapping[str, str] = os.environ) -> Personal:
-    """Return who the caller is in words, where they are, and the secrets that their environment holds."""
-    node = os.uname().nodename
-    users = [environment.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER", "USERNAME")]
-    for uid in dict.fromkeys((os.getuid(), read_caller(environment).uid)):
-        with contextlib.suppress(KeyError):
-            entry = pwd.getpwuid(uid)
-            users += [
-                entry.pw_name,
-                *entry.pw_gecos.split(","),
-                *entry.pw_gecos.replace(",", " ").split(),
-                Path(entry.pw_dir).name,
-            ]
-    for gid in os.getgroups():
-        with contextlib.suppress(KeyError):
-            users.append(grp.getgrgid(gid).gr_name)
-    users.append(Path(environment.get("HOME", "")).name)
-    return Personal(
-        users=tuple(users),
-        hosts=(node, node.partition(".")[2], *node.split("."), environment.get("HOSTNAME", "")),
-        secrets=tuple(value for name, value in environment.items() if names_secret(name)),
-    )
 
 
 def boot_id() -> str:

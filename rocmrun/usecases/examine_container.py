@@ -18,7 +18,8 @@ from rocmrun.errors import EngineFailed, RocmrunError
 from rocmrun.system.cgroup_files import Cgroup
 from rocmrun.system.container_processes import read_process, shm_use
 from rocmrun.system.processes import container_of
-from rocmrun.system.sysfs import Tree, lists_processes, read_host, read_sensors
+from rocmrun.system.sysfs import Tree, read_host
+from rocmrun.system.sysfs.sensors import lists_processes, read_sensors
 from rocmrun.usecases.doctor import known_kinds
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.find_container import find_container

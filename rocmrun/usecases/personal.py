@@ -4,10 +4,16 @@ from collections.abc import Iterator
 
 from rocmrun.core.known_strings import Personal
 from rocmrun.core.profile.words import image_words, profile_words, words_of
-from rocmrun.system.caller import values_of
+from rocmrun.system.caller import read_caller, values_of
+from rocmrun.system.caller_words import read_personal
 from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.doctor import Case
 from rocmrun.usecases.prepare import load
+
+
+def personal_of_caller() -> Personal:
+    """Return what is private of whoever runs this, and of whoever they are under sudo."""
+    return read_personal(read_caller().uid)
 
 
 def personal_of(case: Case, ask: Ask | None) -> Personal:

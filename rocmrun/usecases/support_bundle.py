@@ -45,14 +45,13 @@ from rocmrun.core.redaction import Redactor
 from rocmrun.core.report import ProbeCheck, ProbeReport
 from rocmrun.core.run_record import RefusedRun, RunRecord
 from rocmrun.errors import BundleInvalid, BundleUnwritable, RocmrunError
-from rocmrun.system.caller import read_personal
 from rocmrun.system.files import read_text, write_atomic
 from rocmrun.system.package_data import read_findings, read_public_words
 from rocmrun.system.profile_search import shipped_texts
 from rocmrun.usecases.ask import Ask
 from rocmrun.usecases.doctor import Case, judged
 from rocmrun.usecases.judge_bundle import case_of
-from rocmrun.usecases.personal import personal_of
+from rocmrun.usecases.personal import personal_of, personal_of_caller
 from rocmrun.usecases.prepare import Prepared, load
 from rocmrun.usecases.proofs import earlier_proof
 from rocmrun.usecases.run_report import check_report_path, now
@@ -85,7 +84,7 @@ def write_bundle(
     found: Diagnosis,
     render: Render,
     run: Run | None = None,
-    personal: Callable[[], Personal] = read_personal,
+    personal: Callable[[], Personal] = personal_of_caller,
 ) -> WrittenBundle:
     """Write what *case* was made from to *path*, for its owner's eyes alone until they send it.
 

@@ -48,10 +48,10 @@ def docker_run_arguments(plan: Plan, *, detach: bool = False) -> tuple[str, ...]
     )  # fmt: skip
 
 
-def docker_run_line(plan: Plan, *, detach: bool = False) -> str:
+def docker_run_line(plan: Plan) -> str:
     """Return `docker_run_arguments` as one line to paste into bash."""
     words = []
-    for word in docker_run_arguments(plan, detach=detach):
+    for word in docker_run_arguments(plan):
         if word.startswith("--security-opt=seccomp={"):
             # The CLI wants a file where the API takes the text.
             text = word.removeprefix("--security-opt=seccomp=")

@@ -2,15 +2,12 @@
 
 from rocmrun.system.sysfs.paths import read_path
 from rocmrun.system.sysfs.reading import read_host
-from rocmrun.system.sysfs.sensors import lists_processes, read_sensors
 from rocmrun.system.sysfs.tree import ReadBytes, Tree, read_file
 
 __all__ = [
     "ReadBytes",
     "Tree",
-    "lists_processes",
     "read_file",
     "read_host",
     "read_path",
-    "read_sensors",
 ]

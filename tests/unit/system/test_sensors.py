@@ -6,7 +6,8 @@ from pathlib import Path
 from rocmrun.core.host import Gpu
 from rocmrun.core.running.gpu_metrics import Throttling
 from rocmrun.core.running.sensors import Clock, GpuSensors
-from rocmrun.system.sysfs import Tree, lists_processes, read_file, read_host, read_sensors
+from rocmrun.system.sysfs import Tree, read_file, read_host
+from rocmrun.system.sysfs.sensors import lists_processes, read_sensors
 from tests.builders import gpu
 from tests.hosts import FakeGpu, build_host, refusing
 from tests.running_machines import SENSORS, write_sensors
