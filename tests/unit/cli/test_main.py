@@ -19,8 +19,14 @@ from rocmrun.console.output import Settings, settings
 from rocmrun.errors import Interrupted, RocmrunError
 from tests.unit.test_errors import CLASSES
 
+ROOT = Path(__file__).parents[3]
 PROGRAM = Path(sys.executable).with_name("rocmrun")
 HEAVY = ("docker", "requests", "rich", "pydantic", "torch")
+# What the doctor, bundles, traces and searches need, and no plan.
+OF_OTHERS = (
+    "rocmrun.core.diagnosis", "rocmrun.core.running", "rocmrun.core.bundle", "rocmrun.core.known_strings",
+    "rocmrun.core.search", "rocmrun.core.seccomp_filter", "rocmrun.core.trace", "rocmrun.core.recording",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -97,23 +103,31 @@ def test_help_lists_every_command_with_its_summary(capsys: pytest.CaptureFixture
     assert "rocmrun lock demo && rocmrun plan demo && rocmrun launch demo" in text
 
 
+def imported(arguments: list[str], names: tuple[str, ...]) -> str:
+    """Return which of *names* a command imports in a process of its own, and its exit code."""
+    script = (
+        "import sys\n"
+        "from rocmrun.__main__ import run\n"
+        f"code = run({arguments!r})\n"
+        f"print('imported:', [name for name in {names!r} if name in sys.modules], code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()[-1]
+
+
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--version"], ["launch", "--help"], ["plan", "-h"]]
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     """It is what people wait for most often."""
-    script = (
-        "import sys\n"
-        "from rocmrun.__main__ import run\n"
-        f"code = run({arguments!r})\n"
-        f"print('heavy:', [name for name in {HEAVY!r} if name in sys.modules], code)\n"
-    )
+    assert imported(arguments, HEAVY) == "imported: [] 0"
 
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
 
-    assert done.stdout.splitlines()[-1] == "heavy: [] 0"
+def test_a_plan_imports_nothing_that_others_need() -> None:
+    """A module that reads a caller or a host is every command's, and so are its imports."""
+    assert imported(["plan", "demo", "--offline"], OF_OTHERS) == "imported: [] 0"
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
