@@ -1,4 +1,4 @@
-"""What docker-like options change in a profile, as the tables that `loaded_profile.override` takes."""
+"""What docker-like options change in a profile, as the tables that `profile.loaded.override` takes."""
 
 import re
 from collections.abc import Sequence

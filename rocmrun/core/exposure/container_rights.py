@@ -1,6 +1,6 @@
 """What a container may do, read from a create request or from an engine's record of a container.
 
-Only reads: what a right is worth is `exposure_rows`' to say. Where the record is silent the engine's
+Only reads: what a right is worth is `rows`' to say. Where the record is silent the engine's
 default counts, and where that is unknown the weaker reading.
 """
 
