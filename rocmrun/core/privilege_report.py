@@ -18,6 +18,11 @@ from rocmrun.core.seccomp_tailored import TailoredSeccomp
 from rocmrun.core.verification import CertificateRecord, Verification
 
 CERTIFICATE_VERSION = 1
+_OTHER_JOB = "profile: the job is planned otherwise now: by its profile, or by an option that was or was not given then"
+# What no experiment tries, since it is a matter of the job's data and no privilege.
+_NARROWER = {
+    "rootfs:rw": 'a mount with mode = "rw", or a tmpfs, at the one path that the job writes is narrower and needs no root; it was not tried'
+}
 Need = Literal["required", "degraded", "removable", "untested"]
 
 
@@ -31,7 +36,7 @@ class PrivilegeVerdict(CertificateRecord):
         cause: Who said no, as far as the kind of privilege tells.
         exposes: What it opens, from the catalogue.
         effect: Of a capability: "effective", or "unlock" where it only unlocks system calls.
-        warning: What may be lost without a word when it is left out.
+        warning: What may be lost without a word when it is left out; of what is kept, what is narrower and was not tried.
         instead_of: What it stands in for, when the permissive side has not got it itself.
     """
 
@@ -213,6 +218,7 @@ def _verdict(evidence: Evidence, item: str) -> PrivilegeVerdict:
         evidence=result.evidence,
         error=result.error,
         cause=entry.refused_by,
+        warning=_NARROWER.get(item, ""),
         **known,
     )
 
@@ -270,6 +276,9 @@ def changes_since(old: Certificate, new: Mapping[str, Any]) -> tuple[str, ...]:
     was = old.model_dump(mode="json")
     sentences = []
     for name, now in sorted(new.items()):
+        if name == "profile_hash":
+            sentences += [_OTHER_JOB] if was.get(name) != now else []
+            continue
         sentences += _differences(name.replace("_", " "), was.get(name), now)
     return tuple(sentences)
 

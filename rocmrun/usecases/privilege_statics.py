@@ -70,6 +70,9 @@ def stale(text: str, name: str, ask: Ask, minimal: Ask | None, engine: Engine) -
         raise InputError(msg)
     asked = replace(ask, options=replace(ask.options, command=old.command))
     loaded = load(asked)
+    if loaded.name != old.profile:
+        msg = f"{name} was made for the profile {old.profile}, not {loaded.name}"
+        raise InputError(msg, hint=f"rocmrun diff-privileges {old.profile} --stale {name}")
     other = load_minimal(minimal) if minimal else None
     sides = make_sides(
         asked, loaded, other, engine,

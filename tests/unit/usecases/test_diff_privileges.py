@@ -100,6 +100,7 @@ def test_the_one_privilege_that_is_needed_is_found(stage: Stage) -> None:
         kept.privilege, kept.verdict, kept.error, kept.cause,
     ) == ("rootfs:rw", "required", "EROFS", "read-only root")  # fmt: skip
     assert kept.evidence == "open: Read-only file system (EROFS)"
+    assert "narrower" in kept.warning
     assert {"removable"} == {verdict.verdict for verdict in others}
     assert len(others) == 4
     assert engine.kept == []
@@ -415,7 +416,11 @@ def test_a_certificate_is_stale_when_what_it_holds_for_has_changed(stage: Stage)
         "engine version: was '20.10.24', is '28.0.0'",
     )
     stage.profile(CPU_JOB)
-    assert "profile hash" in stale(text, "c.json", stage.ask(), None, engine)[0]
+    assert "the job is planned otherwise now" in stale(text, "c.json", stage.ask(), None, engine)[0]  # fmt: skip
+    other = text.replace(f'"profile":"{stage.ask().profile}"', '"profile":"another"')
+    with pytest.raises(InputError, match="was made for the profile another") as refused:
+        stale(other, "c.json", stage.ask(), None, engine)
+    assert refused.value.hint == "rocmrun diff-privileges another --stale c.json"
     with pytest.raises(InputError, match="no certificate"):
         stale("{}", "c.json", stage.ask(), None, engine)
     with pytest.raises(InputError, match="the baseline"):
