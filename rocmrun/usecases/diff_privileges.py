@@ -1,7 +1,6 @@
 """diff-privileges: find by experiment which privileges a job needs, as the list of steps that it is."""
 
 import hashlib
-import math
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from rocmrun.core.recording import NOT_ASKED, Recording
 from rocmrun.core.recording_signs import guesses_of
 from rocmrun.core.run_record import EngineSummary, HostSummary
 from rocmrun.core.search import Search
+from rocmrun.core.search_estimate import expected_runs, forecast, time_left
 from rocmrun.core.search_space import Finding, Question, Settings, Space
 from rocmrun.core.verification import Verification
 from rocmrun.core.voice import Voice
@@ -47,7 +47,6 @@ from rocmrun.usecases.trials import Trial, Trials
 
 # Before a run has shown how long it takes: a container and a short command; a probe with one import of torch.
 COMMAND_SECONDS, PROBE_SECONDS = 5, 20
-SEVERAL_NEEDED = 3
 
 
 def diff_privileges(request: DiffRequest, *, connect: Callable[[], Engine], voice: Voice) -> Found:
@@ -214,19 +213,10 @@ class _Diff:
 
     def _announce(self) -> None:
         """Say what varies, and how many runs that may take, before the first."""
-        varying = len(self.sides.permissive)
-        settings = self._settings
-        recorded = self.request.recorder is not None
-        runs = expected_runs(varying, settings) + recorded
         seconds = PROBE_SECONDS if self.request.oracle is None else COMMAND_SECONDS
-        minutes = runs * seconds / settings.jobs / 60
-        vary = "1 privilege varies" if varying == 1 else f"{varying or 'no'} privileges vary"
-        needed = min(SEVERAL_NEEDED, varying)
-        several = f", about {runs} when {needed} {'is' if needed == 1 else 'are'}" if needed else ""
-        self.voice.say(
-            f"{vary}; {least_runs(settings) + recorded} runs when none is needed{several}: "
-            f"about {max(1, math.ceil(minutes))} min if a run takes {seconds} s"
-        )
+        recorded = self.request.recorder is not None
+        varying = len(self.sides.permissive)
+        self.voice.say(forecast(varying, self._settings, seconds=seconds, recorded=recorded))
         for item, why in self.sides.untested.items():
             self.voice.warn(f"{item} is untested: {why}")
         remembered = self._asked.memory.remembered
@@ -242,11 +232,9 @@ class _Diff:
     def _say_how_long(self) -> None:
         """Say how long the search may take, now that runs have shown how long one takes."""
         self._timed = True
-        records = self._asked.records
+        records, varying = self._asked.records, len(self.sides.permissive)
         seconds = max(record.result.seconds for record in records)
-        left = max(1, expected_runs(len(self.sides.permissive), self._settings) - len(records))
-        minutes = math.ceil(left * seconds / self._settings.jobs / 60)
-        self.voice.say(f"a run takes up to {seconds:.1f} s: about {minutes} min more")
+        self.voice.say(time_left(varying, self._settings, done=len(records), seconds=seconds))
 
     def _never(self) -> OracleFails:
         """Say what is known of a job that fails with every privilege."""
@@ -308,17 +296,3 @@ class _Diff:
         )
         text = tailored.text if tailored else ""
         return Found(certificate=certificate, plan=minimal, profile=profile, seccomp_text=text)
-
-
-def least_runs(settings: Settings) -> int:
-    """Return how many runs it takes when none is needed: the canary, the permissive side twice, and the minimal side."""
-    return 3 + (settings.repeats if settings.verify_least else 1) + 2 * settings.deep
-
-
-def expected_runs(varying: int, settings: Settings) -> int:
-    """Return about how many runs a search takes when three privileges are needed, canary and proof among them."""
-    needed = min(SEVERAL_NEEDED, varying)
-    if not needed:
-        return least_runs(settings)
-    searching = needed * (math.ceil(math.log2(max(2, varying / needed))) + 1)
-    return 5 + searching + needed * (1 + settings.retries) + settings.repeats

@@ -25,7 +25,7 @@ from rocmrun.errors import (
     ProfileUnwritable,
     UsageError,
 )
-from rocmrun.usecases.diff_privileges import diff_privileges, expected_runs
+from rocmrun.usecases.diff_privileges import diff_privileges
 from rocmrun.usecases.prepare import load as load_ask
 from rocmrun.usecases.privilege_request import DiffRequest, check_emit, check_request
 from rocmrun.usecases.privilege_statics import stale, static_difference
@@ -451,14 +451,6 @@ def test_a_budget_is_runs_or_time() -> None:
     assert Budget(seconds=7200) == Budget.parse("2h")
     with pytest.raises(UsageError):
         Budget.parse("soon")
-
-
-def test_more_privileges_are_expected_to_take_more_runs() -> None:
-    """The estimate grows slowly."""
-    runs = [expected_runs(varying, Settings()) for varying in (0, 1, 5, 20, 40)]
-
-    assert sorted(runs) == runs
-    assert runs[-1] < 40
 
 
 def test_a_recipe_and_a_minimal_profile_contradict_each_other(stage: Stage) -> None:
