@@ -2,6 +2,7 @@
 
 import base64
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -94,7 +95,9 @@ def _forms(kind: str, string: str) -> Iterator[Form]:
         # "max" is no part of "maximum"; what follows "%2F" is a name again.
         before = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-F][0-9A-F]))"
         after = r"(?![A-Za-z0-9])"
-    for written in sorted({string, percent_encoded(string), string.replace(" ", "+")}):
+    # An accent may be a letter's, or a character after it: file systems and terminals differ.
+    composed = (unicodedata.normalize(form, string) for form in ("NFC", "NFD"))
+    for written in sorted({string, percent_encoded(string), string.replace(" ", "+"), *composed}):
         pattern = re.compile(f"(?i){before}{re.escape(written)}{after}")
         yield Form(kind=kind, string=string, needle=written.lower(), folded=True, pattern=pattern)
     for core in sorted(base64_cores(string)):

@@ -15,6 +15,7 @@ from rocmrun.core.known_strings import Personal, forms_of
 from rocmrun.core.public_words import is_public
 from rocmrun.core.redacted_paths import ALIAS, EVERYBODYS, PATH, QUOTED_PATH, redacted_path
 from rocmrun.core.redaction_rules import RULES, redacted_image
+from rocmrun.core.redaction_secrets import without_told_secrets
 from rocmrun.core.secret_names import names_secret, without_secrets
 from rocmrun.core.text import printable
 
@@ -24,8 +25,8 @@ _IDENTITY = re.compile(r"(?i)unique_?id|serial|hive_?id|uuid|machine_?id|boot_?i
 # Of 64 bits: what is longer, and of digits alone, is decimal.
 _HEX_DIGITS = 16
 _NO_LIMIT = 1 << 62
-# JSON in a log may hold names in escapes that only its reader sees.
-_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+# JSON and Python's quotes may hold names in escapes that only their reader sees.
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([89a-fA-F][0-9a-fA-F]))")
 
 
 class Redactor:
@@ -128,7 +129,7 @@ class Redactor:
         return text
 
     def _by_form(self, text: str) -> str:
-        text = without_secrets(text)
+        text = without_told_secrets(without_secrets(text), self.alias)
         for pattern, replace in RULES:
             text = pattern.sub(lambda match: replace(match, self._words, self.alias), text)  # noqa: B023  # used at once
         for pattern in (QUOTED_PATH, PATH):
@@ -157,5 +158,5 @@ def _canonical_id(text: str) -> str:
 
 
 def _letter(match: re.Match[str]) -> str:
-    letter = chr(int(match[1], 16))
+    letter = chr(int(match[1] or match[2], 16))
     return letter if letter.isalnum() else match[0]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 from rocmrun.core.public_words import is_public
-from rocmrun.core.redacted_paths import ALIAS, Alias, redacted_path
+from rocmrun.core.redacted_paths import ALIAS, EVERYBODYS, Alias, redacted_path
 
 Replace = Callable[[re.Match[str], frozenset[str], Alias], str]
 
@@ -84,6 +84,25 @@ def _url(match: re.Match[str], words: frozenset[str], alias: Alias) -> str:
     )
 
 
+def _login(match: re.Match[str], words: frozenset[str], alias: Alias) -> str:
+    user, host = match["user"], match["host"]
+    start = match[0].removesuffix(f"{user}@{host}")
+    shown_host = host if ALIAS.fullmatch(host) or is_public(host, words) else alias("host", host)
+    return f"{start}{user if user in EVERYBODYS else alias('user', user)}@{shown_host}"
+
+
+def _passwd(match: re.Match[str], _words: frozenset[str], alias: Alias) -> str:
+    user, person = match["user"], match["host"]
+    if not person.strip(", ") or user in EVERYBODYS:
+        return match[0]
+    return f"{alias('user', user)}{match[0][len(user) : -len(person)]}{alias('user', person)}"
+
+
+def _image(match: re.Match[str], words: frozenset[str], alias: Alias) -> str:
+    reference = match["private"]
+    return match[0].removesuffix(reference) + redacted_image(reference, words, alias)
+
+
 def _registry(match: re.Match[str], words: frozenset[str], alias: Alias) -> str:
     return redacted_image(match[0], words, alias)
 
@@ -136,7 +155,7 @@ RULES: tuple[tuple[re.Pattern[str], Replace], ...] = (
     # What users ask a model is nobody's business; servers log it.
     (re.compile(r"(?im)(?P<key>\b(?:prompt|messages|content|input_text|query|completion)[\"']?\s{0,2}[:=]\s{0,2})(?:(?P<quote>[\"'])(?:\\.|(?!(?P=quote)).){1,20000}(?:(?P=quote)|$)|\[[^\n]{1,20000}\])"),
      lambda match, _words, _alias: f"{match['key']}\"<text>\""),
-    (re.compile(r"(?i)\b(?:uuid|serial(?: ?(?:number|no))?|unique ?_?id|hive ?_?id|machine-?id|boot-?id|invocation_?id|hwid|asset ?tag)\b[\"')\]]{0,2}\s{0,20}[:=]?\s{0,20}[\"']?(?P<private>(?=[A-Za-z-]*\d)[0-9A-Za-z][0-9A-Za-z-]{7,63})"), _inner("id", always=True)),
+    (re.compile(r"(?i)(?<![a-z])(?:uuid|guid|serial(?: ?(?:number|no))?|unique ?_?id|hive ?_?id|machine-?id|boot-?id|invocation_?id|hwid|(?:asset|service) ?tag)\b[\"')\]]{0,2}\s{0,20}[:=]?\s{0,20}[\"']?(?P<private>(?=[A-Za-z-]*\d)[0-9A-Za-z][0-9A-Za-z-]{4,63})"), _inner("id", always=True)),
     (re.compile(r"\bGPU-[0-9a-fA-F]{8,16}(?:-[0-9a-fA-F]{4}){0,3}(?:-[0-9a-fA-F]{12})?\b"), _whole("gpu")),
     (re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), _whole("id")),
     (re.compile(r"(?i)(?<!sha256:)(?<![0-9a-z_])[0-9a-f]{32,128}(?![0-9a-z_])"), _whole("id")),
@@ -145,6 +164,13 @@ RULES: tuple[tuple[re.Pattern[str], Replace], ...] = (
     (re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://)(?:[^/\s@'\"]{1,300}@)?(?P<host>\[[0-9a-fA-F:.%]{2,60}\]|[A-Za-z0-9_.-]{1,253})(?P<port>:\d{1,5})?(?P<path>/[^\s?#'\"<>)\]},]*)?(?P<query>[?#][^\s'\"<>)\]},]*)?"), _url),
     (re.compile(rf"(?<![\w./-])(?:{_HOST}|(?=[0-9.-]{{0,40}}[a-z])[a-z0-9][a-z0-9.-]{{0,62}}:\d{{2,5}}|localhost)(?::\d{{2,5}})?(?:/[\w.-]{{1,128}}){{1,6}}(?::[\w.-]{{1,128}})?(?:@sha256:[0-9a-f]{{6,64}})?"), _registry),
     (re.compile(rf"{_NOT_IN_NAME}{_HOST}(?![\w-]|\.\w)"), _host),
+    (re.compile(r"\bip(?:-\d{1,3}){4}(?![\w-])"), _whole("host")),
+    (re.compile(r"(?i)(?<![a-z])node_?(?:list|s)[\"']?\s{0,2}[=:]\s{0,2}[\"']?(?P<private>[a-z][\w-]{0,62}\[[\d,-]{1,200}\])"), _inner("host", always=True)),
+    # A shell's prompt, ssh and its question; a line of passwd with the person's name.
+    (re.compile(r"(?<![\w.@-])(?P<user>[a-z_][\w.-]{0,31})@(?P<host>[a-z][a-z0-9.-]{0,62})(?=[: ][^\n@]{0,80}?[\]$#%](?:\s|$)|'s password)"), _login),
+    (re.compile(r"\b(?:ssh|scp|sftp|mosh) (?:-\S{1,40} (?:\d{1,5} )?){0,4}(?P<user>[A-Za-z_][\w.-]{0,31})@(?P<host>[A-Za-z0-9][\w.-]{0,62})"), _login),
+    (re.compile(r"(?m)^(?P<user>[a-z_][\w.-]{0,31}):[x*!]?:\d{1,10}:\d{1,10}:(?P<host>[^:\n]{0,200})(?=:/)"), _passwd),
+    (re.compile(r"(?:pull access denied for|manifest for|No such image:|Unable to find image|Error: No such object:) ['\"]?(?P<private>[\w./:@-]{2,300}[\w])"), _image),
     (re.compile(r"(?<![\w.-])(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)"), _dotted),
     (re.compile(r"(?i)(?<![\w:.])(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}(?![\w:])"), _whole("ip")),
     (re.compile(r"(?i)(?<![\w:.])[0-9a-f]{3,4}:(?:[0-9a-f]{1,4}:){0,6}:(?:[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,6})?(?![\w:])"), _ip),
@@ -158,11 +184,12 @@ RULES: tuple[tuple[re.Pattern[str], Replace], ...] = (
     (re.compile(r"(?i)\b(?:connect(?:ed|ing|ion)? (?:to|from)|to resolve|resolving|listening on|reach)(?: host)? [\['\"]{0,2}(?P<private>[A-Za-z][\w-]{1,62}(?:\.[\w-]{1,62}){0,6})(?=[\]'\"]{0,2}(?::\d{2,5}|[\]'\"]))"), _inner("host")),
     (re.compile(r"\[pod/(?P<private>[\w.-]{1,253})(?=/)"), _inner("name")),
     (re.compile(r"(?i)\b(?:host(?:_?name)?|node_?name|node(?:_?id)?|nodelist|master_addr|server|fqdn|domain)[\"']?\s{0,12}[=:]\s{0,2}[\"']?(?P<private>[A-Za-z][\w-]{2,62}(?:\.[\w-]{1,62}){0,6})"), _inner("host")),
-    # Owners in a listing, names beside numbers, whoever something ran as.
+    # Owners in a listing, names beside numbers, whoever something ran as, and whom commands are about.
+    (re.compile(r"(?:\bby (?=[\w.-]{1,32}\(uid=)|\bsudo:\s{1,8}(?=[\w.-]{1,32} : )|\busermod -a?G \S{1,100} |\badduser |\buseradd |\bgpasswd -a |\bgetent passwd |\bsu - |\bchown (?:-\w{1,4} )?)(?P<private>[a-z_][\w.-]{1,31})"), _inner("user")),
     (re.compile(r"(?m)(?<=[bcdlsp-][r-][w-][xsS-][r-][w-][xsS-][r-][w-][xtT-])[.+@]?\s+\d+\s+(?P<private>[A-Za-z_][\w.-]{1,31})(?=\s)"), _inner("user")),
     (re.compile(r"(?m)(?<=[bcdlsp-][r-][w-][xsS-][r-][w-][xsS-][r-][w-][xtT-])[.+@]?\s+\d+\s+\S+\s+(?P<private>[A-Za-z_][\w.-]{1,31})(?=\s)"), _inner("user")),
     (re.compile(r"(?<![\w.])(?<=[=,])\d{1,10}\((?P<private>[A-Za-z_][\w.-]{1,63})\)"), _inner("user")),
-    (re.compile(r"(?i)\b(?:user(?:_?name)?|logname|login|owner|author|sudo_user|(?:runs|running|logged in) as|for user|session of)[\"']?(?:\s{0,2}[=:]\s{0,2}|(?<=as|er|of)\s)[\"']?(?P<private>[A-Za-z_][\w.-]{2,31})(?=[\"',;)\s]|\Z)"), _inner("user")),
+    (re.compile(r"(?i)(?<![a-z])(?:user(?:_?name)?|logname|login|owner|author|sudo_user|(?:runs|running|logged in) as|for user|session of)[\"']?(?:\s{0,2}[=:]\s{0,2}|(?<=as|er|of)\s)[\"']?(?P<private>[A-Za-z_][\w.-]{2,31})(?=[\"',;)\s]|\Z)"), _inner("user")),
     (re.compile(r"(?:--?(?:model|tokenizer|served-model-name|revision|adapter|lora-modules|download-dir|name|volume|label|hostname)|(?:model|tokenizer|served_model_name|model_name|model_path|model_id|repo_id|adapter)[\"']?)\s{0,2}[=: ]\s{0,2}[\"'\[]{0,2}(?P<private>[\w.-]{2,96}(?:/[\w.-]{1,96})?)(?![\w/])"), _inner("name")),
     (re.compile(r"(?<![\w/<])(?![A-Za-z]+(?![A-Za-z0-9+/]))[A-Za-z0-9+/]{40,}={0,2}(?![\w/>])"),
      lambda match, _words, alias: match[0] if match[0].startswith("/") or not re.search(r"\d", match[0]) else alias("blob", match[0])),

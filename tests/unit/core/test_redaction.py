@@ -75,6 +75,21 @@ def test_every_report_is_understood_as_before() -> None:
         ("Unique ID: 0x7f3a9c1d2e4b5a60", "Unique ID: ID-1"),
         ("prompt: 'who is Jane?', n=1", 'prompt: "<text>", n=1'),
         (r"C:\Users\Jane\My Models\x y", "PATH-1 y"),
+        ("memo: alice.b@gpu-rack3:/app# python", "memo: USER-1@HOST-1:/app# python"),
+        ("(base) jdoe@gpu-rack3 ~ % ls", "(base) USER-1@HOST-1 ~ % ls"),
+        ("root@gpu-rack3:/app# ls", "root@HOST-1:/app# ls"),
+        ("ssh -p 2222 jdoe@gpu-rack3", "ssh -p 2222 USER-1@HOST-1"),
+        ("jdoe@gpu-rack3's password:", "USER-1@HOST-1's password:"),
+        ("jdoe:x:1000:1000:Jane Doe,,,:/home/jdoe:/bin/bash", "USER-1:x:1000:1000:USER-2:/home/USER-1:/bin/bash"),
+        ("session opened for user root by jdoe(uid=1000)", "session opened for user root by USER-1(uid=1000)"),
+        ("sudo usermod -aG render jdoe", "sudo usermod -aG render USER-1"),
+        ("SLURM_JOB_USER=jdoe", "SLURM_JOB_USER=USER-1"),
+        ("SLURM_NODELIST=rack[001-004,7]", "SLURM_NODELIST=HOST-1"),
+        ("ip-10-1-2-3 kernel: amdgpu", "HOST-1 kernel: amdgpu"),
+        ("node_guid: 0x506b4b0300c4a5b2", "node_guid: ID-1"),
+        ("Serial Number: 1XYZ9", "Serial Number: ID-1"),
+        ("pull access denied for acmecorp/private, repository", "pull access denied for IMAGE-1/private, repository"),
+        ("Unable to find image 'acmecorp/x:latest' locally", "Unable to find image 'IMAGE-1/x:latest' locally"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nshort==\n-----END RSA PRIVATE KEY-----", "<secret>\n<secret>\n<secret>\n<secret>"),
     ],
 )  # fmt: skip
@@ -98,6 +113,9 @@ def test_marks_stand_for_what_is_private(text: str, shown: str) -> None:
         "0 1000 1\n1 100000 65536",
         "exec: \"python3\": executable file not found in $PATH",
         "and/or read/write 12:34:56 3.5/4.0",
+        "sudo usermod -aG render $USER",
+        "docker run --user 1000:1000 -u 65532:65532 --group-add 44",
+        "prompt tokens: 512, max_tokens=512, pad_token: 0",
     ],
 )  # fmt: skip
 def test_what_tells_a_cause_stays(text: str) -> None:
@@ -115,6 +133,36 @@ def test_a_known_string_is_found_however_it_is_written(written: str) -> None:
 
     assert written not in shown
     assert "USER-1" in shown
+
+
+def test_a_name_is_found_whatever_its_accents_are_made_of() -> None:
+    """Letters with accents and accents after letters, and as Python and JSON quote them."""
+    made = redactor(users=("jörg",))
+    written = ["jörg", "jo\u0308rg", r"j\xf6rg", r"j\u00f6rg", "JO\u0308RG"]
+
+    assert [made.text(f"was {each} here") for each in written] == ["was USER-1 here"] * 5
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('"password": "correct horse battery"', '"password": "<secret>"'),
+        ("{'api_key': 'a b', 'x': 1}", "{'api_key': '<secret>', 'x': 1}"),
+        ("--password 'it is \\' this' -v", "--password '<secret>' -v"),
+        ("DB_PASSWORD=7", "DB_PASSWORD=<secret>"),
+        ("passwd: 123456, next", "passwd: <secret>, next"),
+        ("Cookie: session=ab; id=c\nnext", "Cookie: <secret>\nnext"),
+        ("Authorization: Digest a=b, c=d", "Authorization: <secret>"),
+        ("curl -s -u me:pa:ss http://localhost/", "curl -s -u me:<secret> http://localhost/"),
+        ("docker login -u me -p hunter2 x", "docker login -u me -p <secret> x"),
+        ("mysql -h db -phunter2", "mysql -h db -p<secret>"),
+        ("AIza" + "Sy0" * 12, "<secret>"),
+        ("dckr_pat_abcdefghijklmnop", "<secret>"),
+    ],
+)
+def test_a_secret_goes_whole(text: str, shown: str) -> None:
+    """With blanks, short, a number, or told by the option before it."""
+    assert redactor().text(text) == shown
 
 
 def test_a_name_with_other_letters_is_found_in_urls() -> None:
