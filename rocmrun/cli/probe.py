@@ -18,7 +18,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, asked: objec
     if not asked or context.resilient_parsing:
         return
     from rocmrun.console.profiles import print_schema
-    from rocmrun.core.report_schema import report_schema
+    from rocmrun.core.report.schema import report_schema
 
     print_schema(report_schema())
     context.exit()

@@ -10,7 +10,7 @@ from rich.text import Text
 from rocmrun.console.output import JSON_VERSION, print_table
 from rocmrun.core.probe_image import WHOSE
 from rocmrun.core.probe_progress import label
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.core.run_record import RunRecord
 from rocmrun.errors import ProbeFailed
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rocmrun.console.output import detail, err, say, settings
 from rocmrun.core.probe_progress import ProbeProgress
-from rocmrun.core.report import ProbeCheck, ProbeEvent
+from rocmrun.core.report.model import ProbeCheck, ProbeEvent
 
 if TYPE_CHECKING:
     from rich.table import Table

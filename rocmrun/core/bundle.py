@@ -7,7 +7,7 @@ from pydantic import Field, ValidationError
 
 from rocmrun.core.image_report import ImageReport
 from rocmrun.core.lock import LockedFacts
-from rocmrun.core.report import ProbeReport, Record
+from rocmrun.core.report.model import ProbeReport, Record
 from rocmrun.core.text import printable
 from rocmrun.errors import BundleInvalid
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rocmrun.core.bundle import MOST_LINES, LogPart
-from rocmrun.core.report import ProbeReport
+from rocmrun.core.report.model import ProbeReport
 from rocmrun.core.text import human_size
 
 MOST_LOG_CHARACTERS = 1024 * 1024

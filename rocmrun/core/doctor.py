@@ -8,7 +8,7 @@ from rocmrun.core.diagnosis.finding import Finding, Kind
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts
 from rocmrun.core.image_report import ImageReport
-from rocmrun.core.report import ProbeReport
+from rocmrun.core.report.model import ProbeReport
 from rocmrun.core.support.judge import Policy, SupportReport
 
 Result = Literal["ok", "warn", "blocker", "unknown"]

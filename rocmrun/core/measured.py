@@ -4,7 +4,7 @@ import re
 
 from rocmrun.core.claims import gpu_targets, is_version
 from rocmrun.core.lock import LockedFacts
-from rocmrun.core.report import ProbeReport
+from rocmrun.core.report.model import ProbeReport
 
 SOURCE = "probe"
 # "2.9.1+rocm7.2.4.git7e1940d4": what torch was built with. HIP's own version counts otherwise.

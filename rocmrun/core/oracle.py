@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from rocmrun.core.report import ProbeReport
+from rocmrun.core.report.model import ProbeReport
 from rocmrun.core.text import printable
 from rocmrun.errors import UsageError
 

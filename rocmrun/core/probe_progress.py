@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from rocmrun.core.report import ProbeCheck, ProbeEvent
+from rocmrun.core.report.model import ProbeCheck, ProbeEvent
 
 DeviceName = int | str | None
 WITHOUT_DEVICE = "container"

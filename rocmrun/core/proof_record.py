@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts
 from rocmrun.core.plan import Plan, canonical_json
-from rocmrun.core.report import ProbeReport
+from rocmrun.core.report.model import ProbeReport
 
 DAY_SECONDS = 24 * 3600
 # What the probe never sees: a change here does not make its proof stale.

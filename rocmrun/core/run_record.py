@@ -7,7 +7,7 @@ from pydantic import Field
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import Gpu, HostFacts
 from rocmrun.core.plan import Plan
-from rocmrun.core.report import SCHEMA_VERSION, ProbeReport, Record
+from rocmrun.core.report.model import SCHEMA_VERSION, ProbeReport, Record
 from rocmrun.core.signature import VerifiedSignature
 from rocmrun.errors import RocmrunError
 

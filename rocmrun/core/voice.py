@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from rocmrun.core.report import ProbeEvent
+from rocmrun.core.report.model import ProbeEvent
 from rocmrun.core.run import PullEvent
 
 OnPull = Callable[[], AbstractContextManager[Callable[[PullEvent], object]]]

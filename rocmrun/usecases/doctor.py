@@ -19,8 +19,8 @@ from rocmrun.core.doctor_checks import host_checks
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts
 from rocmrun.core.image_report import environment_lints, image_report
-from rocmrun.core.report import ProbeReport
-from rocmrun.core.report_parser import ReportParser
+from rocmrun.core.report.model import ProbeReport
+from rocmrun.core.report.parser import ReportParser
 from rocmrun.errors import HostNotReady, PlanRefused, RocmrunError, UsageError
 from rocmrun.system.log_files import read_bounded
 from rocmrun.system.package_data import read_findings

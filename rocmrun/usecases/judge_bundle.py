@@ -11,7 +11,7 @@ from rocmrun.core.doctor import Seen
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts
 from rocmrun.core.host_json import host_from_json
-from rocmrun.core.report import ProbeReport
+from rocmrun.core.report.model import ProbeReport
 from rocmrun.errors import BundleInvalid, UsageError
 from rocmrun.system.files import read_text
 from rocmrun.usecases.doctor import Case, judged

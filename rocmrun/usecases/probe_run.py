@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from rocmrun.core.report import ProbeEvent, ProbeReport
-from rocmrun.core.report_parser import KEPT_TAIL_LINES, MAX_TOTAL_BYTES, ReportParser
+from rocmrun.core.report.model import ProbeEvent, ProbeReport
+from rocmrun.core.report.parser import KEPT_TAIL_LINES, MAX_TOTAL_BYTES, ReportParser
 from rocmrun.core.text import MIB
 from rocmrun.core.voice import Voice
 from rocmrun.errors import RocmrunError

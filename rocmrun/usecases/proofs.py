@@ -11,7 +11,7 @@ from rocmrun.core.lock import LockedFacts
 from rocmrun.core.measured import measured_facts
 from rocmrun.core.plan import Plan
 from rocmrun.core.proof_record import ProofRecord, proof_key, reusable
-from rocmrun.core.report import ProbeReport
+from rocmrun.core.report.model import ProbeReport
 from rocmrun.errors import HostNotReady, RocmrunError
 from rocmrun.system.caller import boot_id, state_directory
 from rocmrun.system.files import make_directory, read_text, write_atomic

@@ -9,8 +9,8 @@ from rocmrun.core.gpu_table import parse_gpu_table
 from rocmrun.core.plan import Plan
 from rocmrun.core.probe_image import probe_plan
 from rocmrun.core.probe_protocol import bootstrap_command, probe_input
-from rocmrun.core.report import ProbeReport
-from rocmrun.core.report_claims import believed
+from rocmrun.core.report.claims import believed
+from rocmrun.core.report.model import ProbeReport
 from rocmrun.core.voice import Voice
 from rocmrun.errors import CommandNotExecutable, CommandNotFound, ProbeFailed
 from rocmrun.system.package_data import read_gpu_table, read_probe_source

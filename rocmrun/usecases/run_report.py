@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from rocmrun.core.junit import junit_xml
+from rocmrun.core.report.junit import junit_xml
 from rocmrun.core.run_record import RecordedError, RefusedRun, RunRecord
 from rocmrun.errors import ReportUnwritable, RocmrunError, UsageError
 from rocmrun.system.files import write_atomic

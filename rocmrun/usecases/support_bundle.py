@@ -42,7 +42,7 @@ from rocmrun.core.plan import Plan
 from rocmrun.core.profile.loaded import LoadedProfile
 from rocmrun.core.public_words import public_words
 from rocmrun.core.redaction import Redactor
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.core.run_record import RefusedRun, RunRecord
 from rocmrun.errors import BundleInvalid, BundleUnwritable, RocmrunError
 from rocmrun.system.files import read_text, write_atomic

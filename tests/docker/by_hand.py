@@ -5,8 +5,8 @@ from typing import Any
 
 from rocmrun.core.plan import Plan, PlannedTmpfs, ProbeSettings
 from rocmrun.core.probe_protocol import bootstrap_command, probe_input
-from rocmrun.core.report import ProbeReport
-from rocmrun.core.report_parser import ReportParser
+from rocmrun.core.report.model import ProbeReport
+from rocmrun.core.report.parser import ReportParser
 from rocmrun.system.package_data import read_probe_source
 from tests.unit.core.plan_values import a_plan
 

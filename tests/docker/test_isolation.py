@@ -11,7 +11,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from tests.docker.by_hand import bare_plan, by_hand
 from tests.workspace import Workspace
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
 from rocmrun.console.probe import print_report
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.core.run_record import RunRecord
 from tests.builders import ENGINE, host, plan
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rocmrun.core.report import ProbeReport
+from rocmrun.core.report.model import ProbeReport
 
 # A check that was slow or lacked something still says what it saw.
 _TELLING = frozenset({"fail", "degraded"})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rocmrun.__main__ import run
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.usecases.doctor import examine
 from tests.fakes import no_engine
 from tests.hosts import FakeGpu, FakeNode, build_host

@@ -9,7 +9,7 @@ import pytest
 
 from rocmrun.console.output import settings
 from rocmrun.console.probe_progress import shown_probe
-from rocmrun.core.report import Doing, ProbeCheck
+from rocmrun.core.report.model import Doing, ProbeCheck
 
 GOOD = ProbeCheck(group="device", name="copy", device=0, status="pass")
 BAD = ProbeCheck(group="device", name="copy", device=1, status="fail", reason="3 values changed")

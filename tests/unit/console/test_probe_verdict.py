@@ -6,7 +6,7 @@ from rich.console import Console
 
 from rocmrun.console.probe import print_report
 from rocmrun.core.plan import PlannedImage
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.core.run_record import RunRecord
 from tests.builders import ENGINE, host, plan
 

@@ -9,7 +9,7 @@ from rocmrun.core.doctor_checks import host_checks
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts, PciGpu
 from rocmrun.core.image_report import Declared, ImageReport
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.core.support.finding import Finding
 from rocmrun.core.support.judge import SupportReport
 from tests.builders import gpu, host, node

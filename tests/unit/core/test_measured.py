@@ -6,7 +6,7 @@ import pytest
 
 from rocmrun.core.lock import LockedFacts
 from rocmrun.core.measured import measured_facts, with_measured
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 
 
 def report(*, python: str = "", arch_list: object = None, torch: object = None) -> ProbeReport:

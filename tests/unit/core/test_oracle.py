@@ -13,7 +13,7 @@ from rocmrun.core.oracle import (
     parse_metric,
     parse_pattern,
 )
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.errors import UsageError
 
 FAST = CommandOracle(metrics=(("speed", 40.0),))

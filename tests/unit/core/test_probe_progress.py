@@ -1,7 +1,7 @@
 """How far a probe is, from what it says while it runs."""
 
 from rocmrun.core.probe_progress import ProbeProgress
-from rocmrun.core.report import CheckStatus, Doing, ProbeCheck
+from rocmrun.core.report.model import CheckStatus, Doing, ProbeCheck
 
 
 def check(name: str, device: int | str | None, status: CheckStatus = "pass") -> ProbeCheck:

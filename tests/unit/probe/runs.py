@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rocmrun.core.probe_protocol import bootstrap_command
-from rocmrun.core.report import ProbeCheck, ProbeReport
-from rocmrun.core.report_parser import ReportParser
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
+from rocmrun.core.report.parser import ReportParser
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = ROOT / "rocmrun" / "probe" / "gpu_probe.py"

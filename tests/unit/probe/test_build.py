@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.probe.parts.targets import code_for
 from tests.unit.probe.runs import TWO_GPUS, found, run_probe
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.probe.parts.checks import Reporter
 from rocmrun.probe.parts.collective_operations import (
     COLLECTIVES,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.report import ProbeReport
+from rocmrun.core.report.model import ProbeReport
 from rocmrun.probe.parts.siblings import Siblings
 from tests.unit.probe.runs import TWO_GPUS, found, run_probe
 

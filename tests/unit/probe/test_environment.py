@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rocmrun.core.probe_protocol import bootstrap_command
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from tests.unit.probe.runs import run_probe
 
 # sysfs refuses a writer of a read-only attribute with EACCES, root or not.

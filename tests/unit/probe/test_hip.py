@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from tests.unit.probe.runs import ROOT, TIMEOUTS, gpus, run_probe
 
 SOURCE = ROOT / "tests" / "stub_hip" / "hip.c"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.probe.parts.by_hand import parse_arguments
 from rocmrun.probe.parts.checks import CheckFailed, Reporter
 from rocmrun.probe.parts.operator_calls import CALLS

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.probe.parts.events import Events
 from rocmrun.probe.parts.own_settings import complete_own_checks
 from rocmrun.probe.parts.own_stage import run_own_checks

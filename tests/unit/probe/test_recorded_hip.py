@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rocmrun.core.report_parser import ReportParser
+from rocmrun.core.report.parser import ReportParser
 
 RECORDED = Path(__file__).parent / "recorded" / "hip-5.2.21153-without-a-gpu.jsonl"
 

@@ -13,9 +13,9 @@ from rich.console import Console
 
 from rocmrun.console.probe import print_report
 from rocmrun.core.diagnosis.from_report import report_text
-from rocmrun.core.junit import junit_xml
-from rocmrun.core.report import ProbeReport
-from rocmrun.core.report_parser import ReportParser
+from rocmrun.core.report.junit import junit_xml
+from rocmrun.core.report.model import ProbeReport
+from rocmrun.core.report.parser import ReportParser
 from rocmrun.core.run_record import RunRecord
 from rocmrun.usecases.doctor import causes_in
 from tests.builders import ENGINE, host, plan

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.report import ProbeCheck
+from rocmrun.core.report.model import ProbeCheck
 from rocmrun.probe.parts.tools_amdsmi import judge_amdsmi, last_object
 from rocmrun.probe.parts.tools_ras import check_ras
 from rocmrun.probe.parts.tools_rocminfo import parse_rocminfo

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rocmrun.core.lock import Lock, PinnedImage
-from rocmrun.core.report import Doing, ProbeCheck, ProbeEvent
+from rocmrun.core.report.model import Doing, ProbeCheck, ProbeEvent
 from rocmrun.core.run import PullEvent
 from rocmrun.core.voice import Voice
 from rocmrun.system.profile_search import default_search

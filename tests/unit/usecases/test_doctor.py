@@ -10,7 +10,7 @@ from rich.console import Console
 from rocmrun.console.doctor import diagnosis_as_json, print_diagnosis
 from rocmrun.core.doctor import Seen
 from rocmrun.core.host import HostFacts
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.errors import EngineFailed, ProbeFailed, UsageError
 from rocmrun.usecases.doctor import (
     Case,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.report import Doing, ProbeReport
-from rocmrun.core.report_parser import MAX_TOTAL_BYTES
+from rocmrun.core.report.model import Doing, ProbeReport
+from rocmrun.core.report.parser import MAX_TOTAL_BYTES
 from rocmrun.usecases.probe_run import MOST_RELAYED_LINES
 from rocmrun.usecases.proving import prove
 from tests.builders import plan, probe_output

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rocmrun.core.lock import LockedFacts
 from rocmrun.core.proof_record import ProofRecord
-from rocmrun.core.report import ProbeCheck, ProbeReport, ReportStatus
+from rocmrun.core.report.model import ProbeCheck, ProbeReport, ReportStatus
 from rocmrun.usecases.proofs import measured_in
 from tests.registries import digest
 

@@ -16,7 +16,7 @@ from rocmrun.core.bundle import VERSION, bundle_text
 from rocmrun.core.doctor import Diagnosis
 from rocmrun.core.host import Gpu, HostFacts
 from rocmrun.core.known_strings import Personal, base64_cores, percent_encoded
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.core.run_record import HostSummary, RecordedError, RefusedRun, RunRecord
 from rocmrun.errors import BundleInvalid, BundleUnwritable, EngineUnreachable
 from rocmrun.usecases.doctor import Case, judged, look

@@ -1,7 +1,7 @@
 """What a probe's report says to the rules: what did not pass, and nothing of what did."""
 
 from rocmrun.core.diagnosis.from_report import report_text
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 
 PASSED = ProbeCheck(group="device", name="allocate", status="pass", device="cpu")
 FAILED = ProbeCheck(

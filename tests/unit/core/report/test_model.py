@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import Gpu, HostFacts
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.core.run_record import RecordedError, RunRecord
 from tests.unit.core.plan_values import DIGEST, a_plan
 

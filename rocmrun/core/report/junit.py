@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from xml.etree import ElementTree as Xml
 
 from rocmrun.core.probe_progress import label
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.core.run_record import RefusedRun, RunRecord
 
 # Everything that XML 1.0 has no character for, control characters first of all: www.w3.org/TR/xml/#charsets

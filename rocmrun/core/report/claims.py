@@ -1,7 +1,7 @@
 """Hold a probe's report against what was asked: an image speaks for itself, and may say anything."""
 
 from rocmrun.core.plan import Plan
-from rocmrun.core.report import ProbeReport
+from rocmrun.core.report.model import ProbeReport
 
 
 def believed(report: ProbeReport, plan: Plan, level: str) -> ProbeReport:

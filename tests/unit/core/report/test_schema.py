@@ -7,7 +7,7 @@ import pytest
 
 from rocmrun.__main__ import run
 from rocmrun.console.probe import report_as_json
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.core.run_record import RecordedError, RefusedRun, RunRecord
 from tests.builders import ENGINE, host, plan
 from tests.schema import REPORT_SCHEMA, problems

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocmrun.core.report import ProbeReport
-from rocmrun.core.report_parser import MAX_CHECKS, MAX_LINES, MAX_TOTAL_BYTES, ReportParser
+from rocmrun.core.report.model import ProbeReport
+from rocmrun.core.report.parser import MAX_CHECKS, MAX_LINES, MAX_TOTAL_BYTES, ReportParser
 
 START = {"v": 1, "event": "start", "level": "quick", "accelerator": "rocm", "stages": ["device"]}
 CHECK = {

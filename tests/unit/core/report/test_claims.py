@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.report import ProbeCheck, ProbeReport
-from rocmrun.core.report_claims import believed
+from rocmrun.core.report.claims import believed
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from tests.builders import host, plan
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rocmrun.core.junit import junit_xml
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.report.junit import junit_xml
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.core.run_record import RecordedError, RefusedRun, RunRecord
 from tests.builders import ENGINE, host, plan
 

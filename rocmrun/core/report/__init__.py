@@ -1,0 +1,1 @@
+"""What a probe says: its checks as values, how they are read, and what of them is believed."""
