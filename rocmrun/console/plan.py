@@ -16,7 +16,7 @@ from rocmrun.core.engine_report import engine_line, engine_to_json
 from rocmrun.core.image_report import ImageReport
 from rocmrun.core.plan import Plan
 from rocmrun.core.plan_view import PlanView
-from rocmrun.core.probe_image import WHOSE, named
+from rocmrun.core.probing.image import WHOSE, named
 from rocmrun.core.text import human_size, printable
 
 

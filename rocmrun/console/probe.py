@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rocmrun.console.output import JSON_VERSION, print_table
-from rocmrun.core.probe_image import WHOSE
-from rocmrun.core.probe_progress import label
+from rocmrun.core.probing.image import WHOSE
+from rocmrun.core.probing.progress import label
 from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.core.run_record import RunRecord
 from rocmrun.errors import ProbeFailed

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rocmrun.console.output import detail, err, say, settings
-from rocmrun.core.probe_progress import ProbeProgress
+from rocmrun.core.probing.progress import ProbeProgress
 from rocmrun.core.report.model import ProbeCheck, ProbeEvent
 
 if TYPE_CHECKING:

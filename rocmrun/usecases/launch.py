@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from rocmrun.core.create_request import create_request
 from rocmrun.core.plan import Plan
-from rocmrun.core.probe_image import WHOSE, named
+from rocmrun.core.probing.image import WHOSE, named
 from rocmrun.core.report.model import ProbeReport
 from rocmrun.core.rights import unequal_rights
 from rocmrun.core.run_record import RunRecord

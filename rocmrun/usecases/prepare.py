@@ -17,7 +17,7 @@ from rocmrun.core.path_facts import PathFacts, VolumeFacts
 from rocmrun.core.plan import Plan
 from rocmrun.core.planning.draft import PlanRequest
 from rocmrun.core.planning.planner import make_plan
-from rocmrun.core.probe_image import check_volumes
+from rocmrun.core.probing.image import check_volumes
 from rocmrun.core.profile.loaded import LoadedProfile, override
 from rocmrun.core.signature import VerifiedSignature
 from rocmrun.core.support.judge import SupportReport

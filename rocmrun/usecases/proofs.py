@@ -10,7 +10,7 @@ from rocmrun.core.host import HostFacts
 from rocmrun.core.lock import LockedFacts
 from rocmrun.core.measured import measured_facts
 from rocmrun.core.plan import Plan
-from rocmrun.core.proof_record import ProofRecord, proof_key, reusable
+from rocmrun.core.probing.proof_record import ProofRecord, proof_key, reusable
 from rocmrun.core.report.model import ProbeReport
 from rocmrun.errors import HostNotReady, RocmrunError
 from rocmrun.system.caller import boot_id, state_directory

@@ -7,8 +7,8 @@ from typing import Any
 from rocmrun.core.create_request import create_request
 from rocmrun.core.gpu_table import parse_gpu_table
 from rocmrun.core.plan import Plan
-from rocmrun.core.probe_image import probe_plan
-from rocmrun.core.probe_protocol import bootstrap_command, probe_input
+from rocmrun.core.probing.image import probe_plan
+from rocmrun.core.probing.protocol import bootstrap_command, probe_input
 from rocmrun.core.report.claims import believed
 from rocmrun.core.report.model import ProbeReport
 from rocmrun.core.voice import Voice

@@ -11,8 +11,8 @@ from rocmrun.core import labels
 from rocmrun.core.create_request import create_request
 from rocmrun.core.oracle import CommandOracle, TrialResult, judge, judge_probe
 from rocmrun.core.plan import Plan, canonical_json
-from rocmrun.core.probe_image import probe_plan
-from rocmrun.core.probe_protocol import bootstrap_command
+from rocmrun.core.probing.image import probe_plan
+from rocmrun.core.probing.protocol import bootstrap_command
 from rocmrun.core.voice import Voice
 from rocmrun.errors import (
     CommandNotFound,

@@ -4,7 +4,7 @@ import subprocess
 from typing import Any
 
 from rocmrun.core.plan import Plan, PlannedTmpfs, ProbeSettings
-from rocmrun.core.probe_protocol import bootstrap_command, probe_input
+from rocmrun.core.probing.protocol import bootstrap_command, probe_input
 from rocmrun.core.report.model import ProbeReport
 from rocmrun.core.report.parser import ReportParser
 from rocmrun.system.package_data import read_probe_source

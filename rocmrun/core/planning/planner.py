@@ -23,7 +23,7 @@ from rocmrun.core.planning.secrets import plan_secrets
 from rocmrun.core.planning.security import plan_security
 from rocmrun.core.planning.storage import plan_cache, plan_mounts, plan_tmpfs
 from rocmrun.core.policy import check_policy
-from rocmrun.core.probe_image import WHOSE, named
+from rocmrun.core.probing.image import WHOSE, named
 from rocmrun.core.recipe import left_out
 from rocmrun.core.text import MIB, human_size
 from rocmrun.errors import PlanRefused, ProfileInvalid

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from xml.etree import ElementTree as Xml
 
-from rocmrun.core.probe_progress import label
+from rocmrun.core.probing.progress import label
 from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.core.run_record import RefusedRun, RunRecord
 

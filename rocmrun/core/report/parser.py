@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rocmrun.core.probe_protocol import PROTOCOL_VERSION
+from rocmrun.core.probing.protocol import PROTOCOL_VERSION
 from rocmrun.core.report.model import Doing, ProbeCheck, ProbeEvent, ProbeReport, ReportStatus
 from rocmrun.core.text import KIB, MIB, printable
 

@@ -14,7 +14,7 @@ from rocmrun.core.exposure.score import score_plan
 from rocmrun.core.host import Gpu, HostFacts
 from rocmrun.core.inspection import weaker
 from rocmrun.core.plan import Plan
-from rocmrun.core.probe_protocol import expectation
+from rocmrun.core.probing.protocol import expectation
 from rocmrun.core.ungranted import ungranted
 from rocmrun.errors import (
     CdiStale,

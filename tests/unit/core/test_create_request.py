@@ -7,7 +7,7 @@ from hypothesis import given
 
 from rocmrun.core.create_request import create_request, tmpfs_options
 from rocmrun.core.plan import Plan, PlannedImage, PlannedTmpfs, canonical_json
-from rocmrun.core.probe_protocol import bootstrap_command
+from rocmrun.core.probing.protocol import bootstrap_command
 from tests.builders import IMAGE_ID, SECCOMP, plan, privileges
 from tests.strategies import examples, plans
 

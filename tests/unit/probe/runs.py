@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rocmrun.core.probe_protocol import bootstrap_command
+from rocmrun.core.probing.protocol import bootstrap_command
 from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.core.report.parser import ReportParser
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.probe_protocol import bootstrap_command
+from rocmrun.core.probing.protocol import bootstrap_command
 from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from tests.unit.probe.runs import run_probe
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from rocmrun.core.probe_protocol import BOOTSTRAP, bootstrap_command
-from rocmrun.core.report import ProbeCheck, ProbeReport
+from rocmrun.core.probing.protocol import BOOTSTRAP, bootstrap_command
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from rocmrun.probe.parts.machine import is_visibility
 from rocmrun.probe.parts.processes import device_environment
 from tests.unit.probe.runs import (

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rocmrun.core.lock import LockedFacts
-from rocmrun.core.proof_record import ProofRecord
+from rocmrun.core.probing.proof_record import ProofRecord
 from rocmrun.core.report.model import ProbeCheck, ProbeReport, ReportStatus
 from rocmrun.usecases.proofs import measured_in
 from tests.registries import digest

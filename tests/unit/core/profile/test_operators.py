@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rocmrun.core.probe_protocol import probe_input
+from rocmrun.core.probing.protocol import probe_input
 from rocmrun.core.profile.parse import parse_profile
 from rocmrun.errors import ProfileInvalid
 from tests.builders import plan

@@ -7,7 +7,7 @@ from rocmrun.core.gpu_table import GpuTable, peaks_of
 from rocmrun.core.grants import CAPABILITIES
 from rocmrun.core.plan import Plan, canonical_json
 from rocmrun.core.planning.checks import sent_check
-from rocmrun.core.probe_grants import surroundings
+from rocmrun.core.probing.grants import surroundings
 
 PROTOCOL_VERSION = 1
 

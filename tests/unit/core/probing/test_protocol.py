@@ -7,7 +7,7 @@ import pytest
 
 from rocmrun.core.gpu_table import parse_gpu_table
 from rocmrun.core.plan import PlannedDevice, ProbeSettings
-from rocmrun.core.probe_protocol import bootstrap_command, expectation, probe_input
+from rocmrun.core.probing.protocol import bootstrap_command, expectation, probe_input
 from rocmrun.system.package_data import read_gpu_table
 from tests.unit.core.plan_values import a_plan
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rocmrun.core.plan import PlannedDevice, PlannedMount, PlannedUlimit
-from rocmrun.core.probe_grants import surroundings
+from rocmrun.core.probing.grants import surroundings
 from tests.unit.core.plan_values import a_plan
 
 CACHE = PlannedMount(target="/home/rocmrun", source="/cache", read_only=False, cache=True)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from rocmrun.core.plan import Plan, PlannedImage
-from rocmrun.core.probe_image import check_volumes, named, probe_plan
-from rocmrun.core.proof_record import proof_key
+from rocmrun.core.probing.image import check_volumes, named, probe_plan
+from rocmrun.core.probing.proof_record import proof_key
 from rocmrun.errors import PlanRefused
 from tests.builders import DIGEST, IMAGE, host, plan
 

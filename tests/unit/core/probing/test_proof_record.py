@@ -7,7 +7,7 @@ import pytest
 
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.plan import Plan, ProbeSettings
-from rocmrun.core.proof_record import DAY_SECONDS, ProofRecord, proof_key, reusable
+from rocmrun.core.probing.proof_record import DAY_SECONDS, ProofRecord, proof_key, reusable
 from rocmrun.core.report.model import ProbeReport
 from tests.builders import DIGEST, ENGINE, PLANNED_IMAGE, gpu, host, plan, privileges
 

@@ -1,6 +1,6 @@
 """How far a probe is, from what it says while it runs."""
 
-from rocmrun.core.probe_progress import ProbeProgress
+from rocmrun.core.probing.progress import ProbeProgress
 from rocmrun.core.report.model import CheckStatus, Doing, ProbeCheck
 
 
