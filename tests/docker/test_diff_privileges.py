@@ -164,7 +164,7 @@ def test_what_is_found_is_written_down_and_holds(bench: Bench, tmp_path: Path) -
     moved = bench.run(bench.small, "--stale", str(certificate), "--shm-size", "3GiB")
 
     assert done.returncode == 1, done.stderr
-    assert "rootfs:rw           required" in done.stdout
+    assert "rootfs:rw  required " in done.stdout
     assert "readOnlyRootFilesystem: false" in done.stdout
     text = minimal.read_text()
     assert 'grant = "rootfs:rw"' in text
@@ -173,7 +173,7 @@ def test_what_is_found_is_written_down_and_holds(bench: Bench, tmp_path: Path) -
     assert launched.returncode == 0, launched.stderr
     assert (fresh.returncode, fresh.stdout) == (0, "nothing that it depends on has changed\n")
     assert moved.returncode == 1
-    assert "profile hash: was " in moved.stdout
+    assert "profile: the job is planned otherwise now" in moved.stdout
 
 
 def test_a_job_that_fails_with_everything_lacks_no_privilege(bench: Bench) -> None:
