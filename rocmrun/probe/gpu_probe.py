@@ -7151,9 +7151,7 @@ class Controller:
         self._usable = False  # whether torch is here and built for these devices
         self._counts: dict[str, int] = {}  # how many devices a stage counted
         self._identities: list[dict[str, Any]] = []  # what each device says that it is
-        self._claims: dict[
-            str, list[list[int]]
-        ] = {}  # of each stage: what planned GPUs a device can be
+        self._claims: dict[str, list[list[int]]] = {}  # by stage: what a device can be
 
     def run(self) -> None:
         """Run every stage of the level."""
