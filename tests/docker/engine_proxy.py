@@ -20,7 +20,6 @@ Change = Callable[[Any], Any]
 
 CREATE = re.compile(r"POST (/v[\d.]+)?/containers/create\b")
 INFO = re.compile(r"GET (/v[\d.]+)?/info\b")
-INSPECT = re.compile(r"GET (/v[\d.]+)?/containers/[0-9a-f]+/json\b")
 ENGINE = "/var/run/docker.sock"
 
 
