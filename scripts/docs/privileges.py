@@ -1,4 +1,4 @@
-"""The tables of docs/privileges.md, from the catalogue."""
+"""The tables of docs/privileges.md and docs/seccomp.md, from the catalogues."""
 
 from rocmrun.core.privileges import CHAINS, GROUPS, KEPT, NOT_MONOTONE, Privilege, catalogue
 from rocmrun.core.seccomp_groups import GROUPS as CALL_GROUPS
