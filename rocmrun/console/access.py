@@ -1,9 +1,8 @@
 """The access forecast as people read it: each node and mount source, and what opening it gives inside."""
 
 from rich.console import Console
-from rich.table import Table
 
-from rocmrun.console.output import print_table
+from rocmrun.console.tables import indented_table, print_table
 from rocmrun.core.access import AccessForecast
 from rocmrun.core.text import printable
 
@@ -15,7 +14,7 @@ def print_access(console: Console, access: AccessForecast) -> None:
     groups = ", ".join(map(str, access.groups))
     console.print()
     console.print(f"Access inside, as uid {access.uid} with groups {groups}:", style="bold")
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 2))
+    table = indented_table()
     for node in access.nodes:
         table.add_row(printable(node.path), f"{node.owner} {node.mode}".strip(), _text(node.errno, node.sentence))  # fmt: skip
     for mount in access.mounts:

@@ -7,7 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from rocmrun.console.output import JSON_VERSION, print_table
+from rocmrun.console.output import JSON_VERSION
+from rocmrun.console.tables import indented_table, plain_table, print_table
 from rocmrun.console.tailored_seccomp import print_filter, reliability
 from rocmrun.core.docker_run.line import docker_run_line
 from rocmrun.core.exposure.score import HIGHEST, Exposure
@@ -83,7 +84,7 @@ def _sorted(
 
 
 def _table(verdicts: Iterable[PrivilegeVerdict]) -> Table:
-    table = Table("privilege", "verdict", "evidence", "exposes", box=None, pad_edge=False)
+    table = plain_table("privilege", "verdict", "evidence", "exposes")
     for verdict in verdicts:
         cause = f" [{verdict.cause}]" if verdict.cause else ""
         seen = f"; recorded: {verdict.seen}" if verdict.seen else ""
@@ -101,7 +102,7 @@ def _removable(verdicts: Iterable[PrivilegeVerdict]) -> Table:
     """What is not needed has one evidence for all; the recording's word is each one's own."""
     recorded = any(verdict.seen for verdict in verdicts)
     columns = ("not needed", "exposes", *(("recorded",) if recorded else ()))
-    table = Table(*columns, box=None, pad_edge=False)
+    table = plain_table(*columns)
     for verdict in verdicts:
         seen = [printable(verdict.seen)] if recorded else []
         table.add_row(printable(_named(verdict)), verdict.exposes, *seen)
@@ -179,7 +180,7 @@ def print_static(console: Console, difference: StaticDifference) -> None:
     for index, (name, only, exposure) in enumerate(_sides(difference)):
         title = f"Only {name} ({len(only)}), exposure {exposure.total:.1f}, {exposure.band}"
         console.print(printable(f"{title}{':' if only else ''}"), style="bold")
-        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 2))
+        table = indented_table()
         for grant in sorted(only, key=lambda one: -_severity(one.what, difference, index)):
             table.add_row(
                 printable(grant.what),

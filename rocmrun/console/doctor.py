@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from rocmrun.console.output import JSON_VERSION, print_table
+from rocmrun.console.output import JSON_VERSION
+from rocmrun.console.tables import plain_table, print_table
 from rocmrun.core.diagnosis.finding import HOST_STEPS, Finding, Kind
 from rocmrun.core.diagnosis.masking import masked
 from rocmrun.core.doctor import SURE, Check, Diagnosis
@@ -101,7 +101,7 @@ def print_finding(console: Console, finding: Finding, *, number: int | None = No
 
 
 def _print_checks(console: Console, checks: tuple[Check, ...]) -> None:
-    table = Table("check", "result", "what was seen", "hint", box=None, pad_edge=False)
+    table = plain_table("check", "result", "what was seen", "hint")
     for check in checks:
         hint = check.hint + (f" ({check.kind})" if check.kind and check.result != "ok" else "")
         table.add_row(check.id, check.result, masked(check.evidence, 600), hint)

@@ -1,9 +1,8 @@
 """The exposure of a container as people read it: what it is made of, largest part first."""
 
 from rich.console import Console
-from rich.table import Table
 
-from rocmrun.console.output import print_table
+from rocmrun.console.tables import indented_table, print_table
 from rocmrun.core.exposure.score import HIGHEST, Exposure
 from rocmrun.core.text import printable
 
@@ -19,7 +18,7 @@ def exposure_line(exposure: Exposure) -> str:
 def print_exposure(console: Console, exposure: Exposure) -> None:
     """Print each right that adds to the total, by how much, and what dropping it alone would gain."""
     console.print(f"Exposure {exposure_line(exposure)}:", style="bold")
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
+    table = indented_table(headings=True)
     table.add_column("adds", justify="right")
     table.add_column("if dropped", justify="right")
     table.add_column("what")

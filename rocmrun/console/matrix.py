@@ -5,7 +5,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from rocmrun.console.output import JSON_VERSION, print_table
+from rocmrun.console.output import JSON_VERSION
+from rocmrun.console.tables import indented_table, plain_table, print_table
 from rocmrun.core.support.matrix import GpuRow, OsRow, Release
 from rocmrun.core.support.query import Answer, Reading
 
@@ -46,7 +47,7 @@ def age_line(reading: Reading) -> str:
 
 
 def _releases(found: tuple[Answer, ...]) -> Table:
-    table = Table("ROCm", "date", "GPUs", "systems", "PyTorch", "drivers", box=None, pad_edge=False)
+    table = plain_table("ROCm", "date", "GPUs", "systems", "PyTorch", "drivers")
     for answer in found:
         release = answer.release
         table.add_row(
@@ -80,7 +81,7 @@ def _print_release(console: Console, answer: Answer, reading: Reading) -> None:
         f"ROCm {release.version}, {release.date or 'date not found'}, {release.stream}",
         style="bold",
     )
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 2))
+    table = indented_table()
     for gpu in answer.gpus:
         table.add_row(
             "gpu",

@@ -14,7 +14,6 @@ from rocmrun.errors import RocmrunError
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 JSON_VERSION = 1
 WIDE = 200
@@ -61,14 +60,6 @@ def _console(stream: TextIO) -> "Console":
         # Off a terminal nobody wraps for us, and a pipe wants whole lines.
         width=None if stream.isatty() else WIDE,
     )
-
-
-def print_table(console: "Console", table: "Table") -> None:
-    """Print *table* without the blanks that fill its last column."""
-    with console.capture() as captured:
-        console.print(table)
-    for line in captured.get().splitlines():
-        console.file.write(line.rstrip() + "\n")
 
 
 def emit(text: str) -> None:

@@ -8,8 +8,9 @@ from rich.table import Table
 
 from rocmrun.console.access import print_access
 from rocmrun.console.exposure import exposure_line, print_exposure
-from rocmrun.console.output import JSON_VERSION, print_table
+from rocmrun.console.output import JSON_VERSION
 from rocmrun.console.support import print_support, support_line
+from rocmrun.console.tables import indented_table, print_table
 from rocmrun.core.create_request import create_request
 from rocmrun.core.docker_run.line import docker_run_line
 from rocmrun.core.engine_report import engine_line, engine_to_json
@@ -142,7 +143,7 @@ def _print_gpus(console: Console, plan: Plan) -> None:
 
 
 def _grant_table(plan: Plan) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 2))
+    table = indented_table()
     table.add_column(no_wrap=True)
     table.add_column()
     for grant in plan.grants:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from rocmrun.console.output import JSON_VERSION, print_table
+from rocmrun.console.output import JSON_VERSION
+from rocmrun.console.tables import plain_table, print_table
 from rocmrun.core.probing.image import WHOSE
 from rocmrun.core.probing.progress import label
 from rocmrun.core.report.model import ProbeCheck, ProbeReport
@@ -63,7 +63,7 @@ def _print_wrong(console: Console, report: ProbeReport) -> None:
     wrong = [check for status in WRONG for check in report.checks if check.status == status]
     if not wrong:
         return
-    table = _table("status", "where", "check", "reason")
+    table = plain_table("status", "where", "check", "reason")
     for check in wrong:
         place = label(check.device)
         table.add_row(check.status, place, f"{check.group} {check.name}", check.reason)
@@ -82,7 +82,7 @@ def _print_devices(console: Console, report: ProbeReport) -> None:
             rows.setdefault((check.group, check.name), {})[check.device] = check
     few = len(report.devices) <= DEVICE_COLUMNS
     names = [f"device {device}" for device in report.devices] if few else ["devices"]
-    table = _table("check", *names, "most seconds", "why skipped")
+    table = plain_table("check", *names, "most seconds", "why skipped")
     for (group, name), checks in rows.items():
         cells = [_status_of(checks.get(device)) for device in report.devices]
         most = max(check.seconds for check in checks.values())
@@ -110,7 +110,7 @@ def _counted(checks: Mapping[int | str, ProbeCheck]) -> str:
 
 
 def _print_checks(console: Console, checks: Sequence[ProbeCheck]) -> None:
-    table = _table("check", "status", "seconds", "what was seen")
+    table = plain_table("check", "status", "seconds", "what was seen")
     for check in checks:
         # What is wrong stands above, with its reason.
         seen = Text(check.reason)
@@ -120,10 +120,6 @@ def _print_checks(console: Console, checks: Sequence[ProbeCheck]) -> None:
         table.add_row(f"{check.group} {check.name}", check.status, f"{check.seconds:.2f}", seen)
     print_table(console, table)
     console.print()
-
-
-def _table(*columns: str) -> Table:
-    return Table(*columns, box=None, pad_edge=False)
 
 
 def _print_verdict(console: Console, record: RunRecord, report: ProbeReport) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 
 from rocmrun.console.doctor import diagnosis_as_json, print_diagnosis
-from rocmrun.console.output import err, print_table, settings
+from rocmrun.console.output import err, settings
+from rocmrun.console.tables import plain_table, print_table
 from rocmrun.core.doctor import Diagnosis
 from rocmrun.core.running.measured import Measured, measured
 from rocmrun.core.running.observation import Observation, Rate
@@ -117,7 +117,7 @@ def _how_long(seen: Observation) -> str:
 
 
 def _print_measured(console: Console, rows: tuple[Measured, ...]) -> None:
-    table = Table("", "least", "mean", "most", box=None, pad_edge=False)
+    table = plain_table("", "least", "mean", "most")
     for row in rows:
         of = "" if row.gpu is None else f"GPU {row.gpu} "
         digits = 2 if not row.unit else 0
@@ -128,7 +128,7 @@ def _print_measured(console: Console, rows: tuple[Measured, ...]) -> None:
 
 
 def _print_processes(console: Console, rates: tuple[Rate, ...]) -> None:
-    table = Table("process", "CPUs", "GPU nodes that it holds", "VRAM", box=None, pad_edge=False)
+    table = plain_table("process", "CPUs", "GPU nodes that it holds", "VRAM")
     for rate in rates[:MOST_PROCESSES]:
         process = rate.process
         nodes = "not to be seen" if process.nodes is None else ", ".join(sorted(process.nodes)) or "-"  # fmt: skip

@@ -1,9 +1,8 @@
 """Show what AMD's support matrix says."""
 
 from rich.console import Console
-from rich.table import Table
 
-from rocmrun.console.output import print_table
+from rocmrun.console.tables import indented_table, print_table
 from rocmrun.core.support.judge import SupportReport
 
 
@@ -16,7 +15,7 @@ def support_line(report: SupportReport) -> str:
 def print_support(console: Console, report: SupportReport) -> None:
     """Print every finding, each with the row that it rests on."""
     console.print("AMD's support matrix:", style="bold")
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 2))
+    table = indented_table()
     for finding in report.findings:
         row = f" [{finding.row}]" if finding.row else ""
         table.add_row(finding.subject, finding.verdict, f"{finding.sentence}{row}")

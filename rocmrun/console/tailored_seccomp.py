@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from rocmrun.console.output import print_table
+from rocmrun.console.tables import plain_table, print_table
 from rocmrun.core.seccomp_tailored import GroupVerdict, TailoredSeccomp
 from rocmrun.core.text import printable
 from rocmrun.core.verification import Verification
@@ -33,7 +33,7 @@ def print_filter(console: Console, found: TailoredSeccomp) -> None:
 
 
 def _table(verdicts: list[GroupVerdict]) -> Table:
-    table = Table("system calls", "verdict", "evidence", "exposes", box=None, pad_edge=False)
+    table = plain_table("system calls", "verdict", "evidence", "exposes")
     for verdict in verdicts:
         table.add_row(verdict.group, verdict.verdict, printable(verdict.evidence), verdict.exposes)
     return table

@@ -5,9 +5,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
-from rocmrun.console.output import out, print_table, say
+from rocmrun.console.output import out, say
+from rocmrun.console.tables import plain_table, print_table
 from rocmrun.core.text import one_line, short_digest
 from rocmrun.core.workloads import Workload
 
@@ -24,7 +23,7 @@ def print_workloads(workloads: Sequence[Workload], *, ended: bool) -> None:
             else "no workload runs; rocmrun ps --all shows ended ones"
         )
         return
-    table = Table("name", "profile", "status", "GPUs", "ports", "image", box=None, pad_edge=False)
+    table = plain_table("name", "profile", "status", "GPUs", "ports", "image")
     for workload in workloads:
         table.add_row(*(one_line(cell, 2000) for cell in _cells(workload)))
     print_table(out(), table)
