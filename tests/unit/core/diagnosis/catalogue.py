@@ -15,6 +15,7 @@ DATA = Path(__file__).parents[3] / "data" / "failures.jsonl"
 HELD_OUT = Path(__file__).parents[3] / "data" / "held-out.jsonl"
 LATER = Path(__file__).parents[3] / "data" / "held-out-later.jsonl"
 THIRD = Path(__file__).parents[3] / "data" / "held-out-third.jsonl"
+FOURTH = Path(__file__).parents[3] / "data" / "held-out-fourth.jsonl"
 KINDS: Mapping[str, Kind] = parse_kinds(read_findings())
 
 
