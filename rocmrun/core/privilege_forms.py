@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rocmrun.core.create_request import tmpfs_options
-from rocmrun.core.docker_run.line import image_name
+from rocmrun.core.docker_run.line import image_name, seccomp_file
 from rocmrun.core.plan import Plan
 from rocmrun.core.privilege_report import Certificate, PrivilegeVerdict
 from rocmrun.core.privilege_sides import RECIPE_REASON, ROOT, TRIED_REASON, realised
@@ -131,7 +131,7 @@ def compose_form(plan: Plan) -> str:
     """Return *plan* as a compose file; device groups and nodes are this host's."""
     options = [
         *(["no-new-privileges:true"] if plan.no_new_privileges else []),
-        *([f"seccomp:{plan.seccomp}"] if plan.seccomp == "unconfined" else []),
+        *([f"seccomp:{seccomp_file(plan) or plan.seccomp}"] if plan.seccomp else []),
         *([f"apparmor:{plan.apparmor}"] if plan.apparmor else []),
         *([f"label:{plan.selinux_label}"] if plan.selinux_label else []),
     ]
@@ -215,20 +215,15 @@ def _seccomp_of_pod(plan: Plan) -> dict[str, str]:
 
 def _filter_name(plan: Plan) -> str:
     """Return the name of the seccomp profile's file below a kubelet's directory; "" where the plan names none."""
-    files = [g.what for g in plan.grants if g.what.startswith("seccomp:") and "/" in g.what]
-    return f"profiles/{posixpath.basename(files[0])}" if files else ""
+    file = seccomp_file(plan)
+    return f"profiles/{posixpath.basename(file)}" if file else ""
 
 
 def _unsaid(plan: Plan, *, compose: bool) -> list[str]:
     """Return what the form cannot say."""
     notes = []
-    if plan.seccomp not in {None, "unconfined"}:
-        where = (
-            "write it to a file that security_opt names"
-            if compose
-            else f"put it on each node as /var/lib/kubelet/seccomp/{_filter_name(plan)}"
-        )
-        notes.append(f"The seccomp profile by value is left out: {where}.")
+    if not compose and (file := seccomp_file(plan)):
+        notes.append(f"{file} must be on each node as /var/lib/kubelet/seccomp/{_filter_name(plan)}.")  # fmt: skip
     if plan.cdi_devices or (plan.devices and not compose):
         notes.append("Device nodes come from the vendor's device plugin or CDI, not from here.")
     if compose:

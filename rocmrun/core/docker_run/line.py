@@ -11,8 +11,8 @@ def docker_run_arguments(plan: Plan, *, detach: bool = False) -> tuple[str, ...]
     """Return the argument vector of a `docker run` with *plan*'s rights.
 
     Not sayable on that command line: an entrypoint of several words (the rest moves in front of the
-    command: the process started is the same), a seccomp profile by value (written as a shell
-    process substitution by `docker_run_line`) and a health check without a shell.
+    command: the process started is the same), a seccomp profile by value (`docker_run_line` names
+    its file) and a health check without a shell.
     """
     entrypoint = plan.entrypoint or ()
     return (
@@ -54,11 +54,16 @@ def docker_run_line(plan: Plan) -> str:
     for word in docker_run_arguments(plan):
         if word.startswith("--security-opt=seccomp={"):
             # The CLI wants a file where the API takes the text.
-            text = word.removeprefix("--security-opt=seccomp=")
-            words.append(f"--security-opt=seccomp=<(printf %s {_quote(text)})")
+            words.append(_quote(f"--security-opt=seccomp={seccomp_file(plan)}"))
         else:
             words.append(_quote(word))
     return " ".join(words)
+
+
+def seccomp_file(plan: Plan) -> str:
+    """Return the file of the seccomp profile that a grant names; "" where none does."""
+    named = (g.what.removeprefix("seccomp:") for g in plan.grants if g.what.startswith("seccomp:"))
+    return next((file for file in named if "/" in file), "")
 
 
 def _quote(word: str) -> str:
