@@ -142,7 +142,7 @@ def _look_into(
         emit_json(examined_as_json(found))
     else:
         print_examined(out(), found)
-    return 1 if found.blocked else 0
+    return 1 if found.diagnosis.blocked else 0
 
 
 def _ask(profile: str, host_root: Path, shared: dict[str, Any], host: Any) -> Any:

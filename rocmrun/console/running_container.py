@@ -10,7 +10,6 @@ from rich.console import Console
 from rocmrun.console.doctor import diagnosis_as_json, print_diagnosis
 from rocmrun.console.output import err, settings
 from rocmrun.console.tables import plain_table, print_table
-from rocmrun.core.doctor import Diagnosis
 from rocmrun.core.running.measured import Measured, measured
 from rocmrun.core.running.observation import Observation, Rate
 from rocmrun.core.text import human_size, printable
@@ -52,7 +51,7 @@ def examined_as_json(found: "Examined") -> dict[str, Any]:
     """Return one object: the doctor's, with what was measured beside it."""
     seen, record = found.seen, found.seen.record
     return {
-        **diagnosis_as_json(_diagnosis(found)),
+        **diagnosis_as_json(found.diagnosis),
         "container": {
             "id": record.container_id,
             "name": record.name,
@@ -106,7 +105,7 @@ def print_examined(console: Console, found: "Examined") -> None:
         _print_measured(console, rows)
     if seen.rates:
         _print_processes(console, seen.rates)
-    print_diagnosis(console, _diagnosis(found))
+    print_diagnosis(console, found.diagnosis)
 
 
 def _how_long(seen: Observation) -> str:
@@ -138,7 +137,3 @@ def _print_processes(console: Console, rates: tuple[Rate, ...]) -> None:
     if len(rates) > MOST_PROCESSES:
         console.print(f"and {len(rates) - MOST_PROCESSES} more that do less")
     console.print()
-
-
-def _diagnosis(found: "Examined") -> Diagnosis:
-    return Diagnosis(checks=found.checks, findings=found.findings, kinds=found.kinds)

@@ -1,14 +1,13 @@
 """Look at a container that runs, for a moment or for a while, and judge what was seen."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rocmrun.core.diagnosis.diagnose import diagnose
-from rocmrun.core.diagnosis.finding import Finding, Kind
 from rocmrun.core.diagnosis.reading import read_text
-from rocmrun.core.doctor import Check, Diagnosis
+from rocmrun.core.doctor import Diagnosis
 from rocmrun.core.host import Gpu
 from rocmrun.core.running.checks import container_checks
 from rocmrun.core.running.observation import Observation, Sample
@@ -52,17 +51,10 @@ class Watch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
-    """A container, judged."""
+    """A container as it was seen, and what the checks and the rules make of that."""
 
     seen: Observation
-    checks: tuple[Check, ...]
-    findings: tuple[Finding, ...]
-    kinds: Mapping[str, Kind]
-
-    @property
-    def blocked(self) -> bool:
-        """Whether something was found that must be mended."""
-        return Diagnosis(checks=self.checks, findings=self.findings, kinds=self.kinds).blocked
+    diagnosis: Diagnosis
 
 
 def examine_container(
@@ -94,7 +86,7 @@ def examine_container(
     # As with --log, the text alone: what this host lacks is no cause for a container that runs.
     found = diagnose(read_text(log), kinds) if log else ()
     checks = (*container_checks(seen), *operator_checks(record, log, problem))
-    return Examined(seen=seen, checks=checks, findings=found, kinds=kinds)
+    return Examined(seen=seen, diagnosis=Diagnosis(checks=checks, findings=found, kinds=kinds))
 
 
 def _watched(

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from rocmrun.console.running_container import live_line, print_examined, shown_watch
+from rocmrun.core.doctor import Diagnosis
 from rocmrun.core.running.observation import Observation
 from rocmrun.core.running.process import DrmClient
 from rocmrun.usecases.examine_container import Examined
@@ -16,7 +17,8 @@ from tests.unit.core.running.observations import process, record, seen, sensors,
 def printed(observation: Observation) -> str:
     file = io.StringIO()
     console = Console(file=file, width=200, highlight=False)
-    print_examined(console, Examined(seen=observation, checks=(), findings=(), kinds={}))
+    nothing = Diagnosis(checks=(), findings=(), kinds={})
+    print_examined(console, Examined(seen=observation, diagnosis=nothing))
     return file.getvalue()
 
 

@@ -78,7 +78,7 @@ def examined(
 
 
 def results(found: Examined) -> dict[str, str]:
-    return {check.id: check.result for check in found.checks}
+    return {check.id: check.result for check in found.diagnosis.checks}
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_workload_that_works_well(machine: Path) -> None:
     assert results(found)["devices"] == "ok"
     assert results(found)["gpu-busy"] == "ok"
     assert results(found)["gpu-sharing"] == "ok"
-    assert not found.blocked
+    assert not found.diagnosis.blocked
 
 
 def test_watching_takes_a_sample_each_interval_and_tells_each(machine: Path) -> None:
@@ -127,7 +127,7 @@ def test_watching_takes_a_sample_each_interval_and_tells_each(machine: Path) -> 
 
     assert [len(each.samples) for each in told] == list(range(1, 12))
     assert found.seen.seconds == 5.0
-    bottleneck = next(check for check in found.checks if check.id == "bottleneck")
+    bottleneck = next(check for check in found.diagnosis.checks if check.id == "bottleneck")
     assert "(0 % in 11 samples) while the CPU quota stops the container in 90 %" in bottleneck.evidence  # fmt: skip
     assert live_line(told[-1], 5) == "5 of 5 s, GPU 0 0 %, 0.2 CPUs, 1 GiB of memory, Ctrl-C ends it"  # fmt: skip
 
@@ -162,7 +162,7 @@ def test_one_that_ends_while_it_is_watched(machine: Path) -> None:
             engine.containers_by_id[container].record["State"] = EXITED
 
     found = examined(engine, machine, clock=Clock(meanwhile=meanwhile), seconds=60.0)
-    assert (len(found.seen.samples), found.checks[0].kind) == (3, "oom-cgroup-137")
+    assert (len(found.seen.samples), found.diagnosis.checks[0].kind) == (3, "oom-cgroup-137")
     assert results(found)["gpu-busy"] == "ok"
 
 
@@ -177,8 +177,8 @@ def test_one_that_is_removed_while_it_is_watched(machine: Path) -> None:
         engine.remove(container)
 
     found = examined(engine, machine, clock=Clock(meanwhile=meanwhile), seconds=60.0)
-    assert found.checks[0].evidence == "removed, with its exit code and its log"
-    assert found.checks[0].result == "warn"
+    assert found.diagnosis.checks[0].evidence == "removed, with its exit code and its log"
+    assert found.diagnosis.checks[0].result == "warn"
 
 
 def test_work_on_the_cpu(machine: Path) -> None:
@@ -192,7 +192,7 @@ def test_work_on_the_cpu(machine: Path) -> None:
 
     found = examined(engine, machine, clock=Clock(meanwhile=meanwhile))
 
-    devices = next(check for check in found.checks if check.id == "devices")
+    devices = next(check for check in found.diagnosis.checks if check.id == "devices")
     assert (devices.result, devices.kind) == ("warn", "cpu-fallback")
 
 
@@ -205,7 +205,7 @@ def test_whoever_else_is_on_the_gpu_is_named(machine: Path) -> None:
     for pid in (900, 901):
         write(machine / f"sys/class/kfd/kfd/proc/{pid}/vram_{kfd_gpu_id(0)}", "4096\n")
 
-    sharing = next(c for c in examined(engine, machine).checks if c.id == "gpu-sharing")
+    sharing = next(c for c in examined(engine, machine).diagnosis.checks if c.id == "gpu-sharing")
     assert sharing.evidence == "GPU 0: process 900 in container llama, process 901 use it as well"
 
 
@@ -216,8 +216,8 @@ def test_what_it_printed_goes_through_the_rules_and_the_marks(machine: Path) -> 
     runs_on(machine, started(engine, env=("TORCH_LOGS=recompiles",)))
     found = examined(engine, machine)
 
-    assert "oom-vram" in {finding.kind.slug for finding in found.findings}
-    told = [check.evidence for check in found.checks if check.id == "operator-logs"]
+    assert "oom-vram" in {finding.kind.slug for finding in found.diagnosis.findings}
+    told = [check.evidence for check in found.diagnosis.checks if check.id == "operator-logs"]
     assert any("no compiled kernels" in each for each in told)
     assert any("TORCH_LOGS=recompiles" in each for each in told)
 
@@ -237,7 +237,7 @@ def test_a_log_that_cannot_be_read_is_unknown(
     runs_on(machine, started(engine))
     found = examined(engine, machine)
 
-    (logs,) = [check for check in found.checks if check.id == "operator-logs"]
+    (logs,) = [check for check in found.diagnosis.checks if check.id == "operator-logs"]
     assert (logs.result, logs.evidence) == ("unknown", evidence)
     assert results(found)["gpu-busy"] == "ok"
 
@@ -249,7 +249,7 @@ def test_one_that_has_ended(machine: Path) -> None:
     found = examined(engine, machine)
 
     assert list(results(found)) == ["state", "operator-logs"]
-    assert found.blocked
+    assert found.diagnosis.blocked
     assert examined_as_json(found)["container"]["exit_code"] == 137
 
 
