@@ -36,9 +36,28 @@ def print_matrix(console: Console, reading: Reading, *, whole: bool) -> None:
         for answer in reading.answers:
             _print_release(console, answer, reading)
     else:
-        print_table(console, _releases(reading.answers))
+        known = tuple(answer for answer in reading.answers if _says_something(answer))
+        if known:
+            print_table(console, _releases(known))
+        _print_empty(console, [a.release for a in reading.answers if a not in known])
     if reading.images is not None:
         _print_images(console, reading.images)
+
+
+def _says_something(answer: Answer) -> bool:
+    release = answer.release
+    return bool(answer.gpus or answer.os or release.pytorch or release.drivers)
+
+
+def _print_empty(console: Console, releases: list[Release]) -> None:
+    """Name the releases of which no table was found, in one line: a row each would stand before what is known."""
+    if releases:
+        versions = ", ".join(f"{one.version}{_preview(one)}" for one in releases)
+        console.print(f"of these releases no table was found: {versions}")
+
+
+def _preview(release: Release) -> str:
+    return " (preview)" if release.preview else ""
 
 
 def age_line(reading: Reading) -> str:
@@ -51,7 +70,7 @@ def _releases(found: tuple[Answer, ...]) -> Table:
     for answer in found:
         release = answer.release
         table.add_row(
-            f"{release.version}{' (preview)' if release.preview else ''}",
+            f"{release.version}{_preview(release)}",
             release.date or _UNKNOWN,
             _gpus(answer),
             ", ".join(dict.fromkeys(row.name for row in answer.os)) or _UNKNOWN,

@@ -171,7 +171,7 @@ def engine_checks(seen: Seen) -> Iterator[Check]:
         yield found(
             "blocker" if seen.wants_gpus is not None and seen.engine_problem else "unknown",
             seen.engine_problem or "not asked",
-            "systemctl status docker",
+            "systemctl status docker" if seen.engine_problem else "",
         )
         return
     if engine.desktop or engine.same_kernel(seen.host) is False:

@@ -57,7 +57,7 @@ def _network(profile: Profile) -> Iterator[Contradiction]:
     if profile.container.ports and network != "bridge":
         yield Contradiction(
             keys=("container.ports", "container.network"),
-            text=f'ports need container.network = "bridge"; with "{network}" nothing is published',
+            text=f'ports need container.network = "bridge"; with "{network}" nothing is published (for one launch: --network bridge)',
         )
     if network == "host" and not _grant_key(profile, "network:host"):
         yield Contradiction(

@@ -168,3 +168,4 @@ def test_a_saved_host_is_looked_at_in_place_of_this_one(
     checks = {check["id"]: check for check in answer(capsys)["checks"]}
     assert "2 GPU nodes" in checks["driver"]["evidence"]
     assert (checks["engine"]["result"], checks["engine"]["evidence"]) == ("unknown", "not asked")
+    assert checks["engine"]["hint"] == ""
