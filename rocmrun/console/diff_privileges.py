@@ -10,16 +10,12 @@ from rich.table import Table
 from rocmrun.console.output import JSON_VERSION
 from rocmrun.console.tables import indented_table, plain_table, print_table
 from rocmrun.console.tailored_seccomp import print_filter, reliability
+from rocmrun.core.certificate import Certificate, PrivilegeVerdict
 from rocmrun.core.docker_run.line import docker_run_line
 from rocmrun.core.exposure.score import HIGHEST, Exposure
 from rocmrun.core.plan import Grant, Plan
 from rocmrun.core.privilege_forms import compose_form, kubernetes_form
-from rocmrun.core.privilege_report import (
-    Certificate,
-    Found,
-    PrivilegeVerdict,
-    StaticDifference,
-)
+from rocmrun.core.privilege_report import Found, StaticDifference
 from rocmrun.core.privileges import Privilege, privilege_of
 from rocmrun.core.recording import NOT_ASKED, Recording
 from rocmrun.core.text import human_size, printable

@@ -5,10 +5,10 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rocmrun.core.certificate import Certificate, PrivilegeVerdict
 from rocmrun.core.create_request import tmpfs_options
 from rocmrun.core.docker_run.line import image_name, seccomp_file
 from rocmrun.core.plan import Plan
-from rocmrun.core.privilege_report import Certificate, PrivilegeVerdict
 from rocmrun.core.privilege_sides import RECIPE_REASON, ROOT, TRIED_REASON, realised
 from rocmrun.core.profile.model import Privilege, Profile
 from rocmrun.core.profile.parameters import escaped_texts

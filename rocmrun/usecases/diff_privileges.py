@@ -7,15 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from rocmrun.core.certificate import Certificate
 from rocmrun.core.exposure.score import score_plan
 from rocmrun.core.oracle import TrialResult
-from rocmrun.core.privilege_report import (
-    Certificate,
-    Evidence,
-    Found,
-    needed_items,
-    verdicts,
-)
+from rocmrun.core.privilege_report import Evidence, Found, needed_items, verdicts
 from rocmrun.core.privilege_sides import ROOT
 from rocmrun.core.recording import NOT_ASKED, Recording
 from rocmrun.core.recording_signs import guesses_of

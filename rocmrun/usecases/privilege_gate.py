@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from rocmrun.core.certificate import TrialRecord
 from rocmrun.core.oracle import TrialResult
 from rocmrun.core.plan import Plan
-from rocmrun.core.privilege_report import TrialRecord
 from rocmrun.core.privilege_sides import NVIDIA
 from rocmrun.core.search import Search
 from rocmrun.core.search_space import Members, Question, Settings

@@ -7,9 +7,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from rocmrun.core.certificate import Certificate, changes_since
 from rocmrun.core.exposure.score import score_plan
 from rocmrun.core.plan import Grant, Plan
-from rocmrun.core.privilege_report import Certificate, StaticDifference, changes_since
+from rocmrun.core.privilege_report import StaticDifference
 from rocmrun.core.run_record import EngineSummary, HostSummary
 from rocmrun.errors import InputError
 from rocmrun.system.files import read_text

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from rocmrun.core.certificate import TrialRecord
 from rocmrun.core.oracle import TrialResult
 from rocmrun.core.plan import Plan
-from rocmrun.core.privilege_report import TrialRecord
 from rocmrun.core.privilege_sides import without_smaller
 from rocmrun.core.search_space import Members, Question, Stopped
 from rocmrun.errors import RocmrunError, UsageError

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from rocmrun.core.certificate import TrialRecord
 from rocmrun.core.plan import Plan
-from rocmrun.core.privilege_report import TrialRecord
 from rocmrun.core.recording import Recording, recording_of
 from rocmrun.core.system_calls import CallNames, parse_call_names
 from rocmrun.core.trace import ONE_LINE, REFUSED, SUCCEEDED, Trace, entries_but

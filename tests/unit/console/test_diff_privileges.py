@@ -10,16 +10,11 @@ from rocmrun.console.diff_privileges import (
     print_static,
     static_as_json,
 )
+from rocmrun.core.certificate import Certificate, PrivilegeVerdict, TrialRecord
 from rocmrun.core.exposure.score import score_plan
 from rocmrun.core.oracle import TrialResult
 from rocmrun.core.plan import Grant
-from rocmrun.core.privilege_report import (
-    Certificate,
-    Found,
-    PrivilegeVerdict,
-    StaticDifference,
-    TrialRecord,
-)
+from rocmrun.core.privilege_report import Found, StaticDifference
 from rocmrun.core.recording import Recording, RefusedCall
 from rocmrun.core.run_record import EngineSummary, HostSummary
 from rocmrun.core.verification import Verification
