@@ -1,4 +1,4 @@
-"""Which container a process is in, by the name of its cgroup."""
+"""Which control groups a process is in, and by their names which container."""
 
 import re
 
@@ -11,7 +11,18 @@ def container_id_in(text: str) -> str | None:
     Docker has "/docker/ID" or "/system.slice/docker-ID.scope", Podman "libpod-ID.scope", Kubernetes both
     below a pod: the last id is the innermost container's.
     """
-    for line in text.splitlines():
-        if found := _ID.findall(line.split(":", 2)[-1]):
+    for path in group_paths(text).values():
+        if found := _ID.findall(path):
             return str(found[-1])
     return None
+
+
+def group_paths(text: str) -> dict[str, str]:
+    """Return controller → path of the group, from /proc/PID/cgroup; "" is version 2."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        hierarchy, _, rest = line.partition(":")
+        controllers, colon, path = rest.partition(":")
+        if hierarchy.isdecimal() and colon:
+            found.update(dict.fromkeys(controllers.split(","), path))
+    return found

@@ -5,11 +5,11 @@ import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from rocmrun.core.cgroups import group_paths
 from rocmrun.core.running.cgroup import (
     V1_FILES,
     V2_FILES,
     CgroupUse,
-    group_paths,
     use_v1,
     use_v2,
 )

@@ -111,17 +111,6 @@ def use_v1(files: Mapping[str, str]) -> CgroupUse:
     )
 
 
-def group_paths(text: str) -> dict[str, str]:
-    """Return controller → path of the group, from /proc/PID/cgroup; "" is version 2."""
-    found: dict[str, str] = {}
-    for line in text.splitlines():
-        hierarchy, _, rest = line.partition(":")
-        controllers, colon, path = rest.partition(":")
-        if hierarchy.isdecimal() and colon:
-            found.update(dict.fromkeys(controllers.split(","), path))
-    return found
-
-
 def _quota(quota: str, period: str) -> float | None:
     asked, length = _number(quota), _number(period)
     return asked / length if asked and length else None

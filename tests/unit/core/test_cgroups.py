@@ -1,8 +1,8 @@
-"""Which container a process is in: the names that engines give to cgroups."""
+"""Which control groups a process is in, and which container: by the names that engines give to them."""
 
 import pytest
 
-from rocmrun.core.cgroups import container_id_in
+from rocmrun.core.cgroups import container_id_in, group_paths
 
 ID, OTHER = "ab12" * 16, "cd34" * 16
 
@@ -33,3 +33,15 @@ def test_a_process_in_a_container(text: str) -> None:
 )
 def test_a_process_of_the_host(text: str) -> None:
     assert container_id_in(text) is None
+
+
+def test_the_groups_of_a_process() -> None:
+    """Version 1 has a line a hierarchy, version 2 one alone."""
+    text = "4:cpu,cpuacct:/docker/ab\n3:memory:/docker/ab\n0::/docker/ab:c\nbroken\n"
+    assert group_paths(text) == {
+        "cpu": "/docker/ab",
+        "cpuacct": "/docker/ab",
+        "memory": "/docker/ab",
+        "": "/docker/ab:c",
+    }
+    assert group_paths("0::/system.slice/docker-ab.scope\n") == {"": "/system.slice/docker-ab.scope"}  # fmt: skip

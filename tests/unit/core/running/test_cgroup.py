@@ -2,7 +2,7 @@
 
 import pytest
 
-from rocmrun.core.running.cgroup import CgroupUse, group_paths, use_v1, use_v2
+from rocmrun.core.running.cgroup import CgroupUse, use_v1, use_v2
 
 V2 = {
     "cpu.max": "10000 100000\n",
@@ -61,15 +61,3 @@ def test_files_that_are_not_there_are_not_zero(use: object) -> None:
     found = use({})
 
     assert (found.periods, found.throttled_seconds, found.cpu_seconds, found.memory_bytes) == (None,) * 4  # fmt: skip
-
-
-def test_the_groups_of_a_process() -> None:
-    """Version 1 has a line a hierarchy, version 2 one alone."""
-    text = "4:cpu,cpuacct:/docker/ab\n3:memory:/docker/ab\n0::/docker/ab:c\nbroken\n"
-    assert group_paths(text) == {
-        "cpu": "/docker/ab",
-        "cpuacct": "/docker/ab",
-        "memory": "/docker/ab",
-        "": "/docker/ab:c",
-    }
-    assert group_paths("0::/system.slice/docker-ab.scope\n") == {"": "/system.slice/docker-ab.scope"}  # fmt: skip

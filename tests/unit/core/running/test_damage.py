@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocmrun.core.running.cgroup import V1_FILES, V2_FILES, group_paths, use_v1, use_v2
+from rocmrun.core.cgroups import group_paths
+from rocmrun.core.running.cgroup import V1_FILES, V2_FILES, use_v1, use_v2
 from rocmrun.core.running.gpu_metrics import Throttling, parse_gpu_metrics
 from rocmrun.core.running.process import parse_fdinfo, parse_stat
 from rocmrun.core.running.sensors import FILES, parse_sensors
