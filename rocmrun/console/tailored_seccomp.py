@@ -44,7 +44,8 @@ def _summary(found: TailoredSeccomp, seen: Verification) -> list[str]:
     lines = [
         f"{found.file}: {found.calls_after} system calls of the {found.calls_before} of {source}; passed {seen.passes} of "
         f"{seen.runs}, the whole filter {seen.control_passes} of {seen.control_runs}: {reliability(seen)}",
-        f"without {', '.join(found.removed) or 'none of its groups'}",
+        # The search has the mildest first; a reader wants to know which doors are closed.
+        f"without {', '.join(reversed(found.removed)) or 'none of its groups'}",
     ]
     if found.probe != "job":
         lines.append(

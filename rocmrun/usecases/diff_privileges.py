@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,6 +43,7 @@ from rocmrun.usecases.trials import Trial, Trials
 
 # Before a run has shown how long it takes: a container and a short command; a probe with one import of torch.
 COMMAND_SECONDS, PROBE_SECONDS = 5, 20
+LONGEST_COMMAND = 120
 
 
 def diff_privileges(request: DiffRequest, *, connect: Callable[[], Engine], voice: Voice) -> Found:
@@ -241,9 +243,14 @@ class _Diff:
         hint = (
             "see every check with `rocmrun probe`"
             if self.request.oracle is None
-            else f"see all of its output: rocmrun launch {self.request.ask.profile} --no-probe -- COMMAND"
+            else f"see all of its output: rocmrun launch {self.request.ask.profile} --no-probe -- {self._command()}"
         )
         return OracleFails(msg, details=tuple(filter(None, told)), hint=hint)
+
+    def _command(self) -> str:
+        """Return the job's command as a shell takes it; where there is none or it is long a word for it."""
+        words = shlex.join(self.request.ask.options.command)
+        return words if 0 < len(words) <= LONGEST_COMMAND else "COMMAND"
 
     def _found(self, space: Space, finding: Finding, tailored: Tailored | None) -> Found:
         sides, request = self.sides, self.request

@@ -20,7 +20,7 @@ GONE = GroupVerdict(
 def shown(**changes: object) -> str:
     values: dict[str, object] = {
         "status": "tailored", "file": "/srv/job.json", "sha256": "cd", "base": BASE, "groups": (KEPT, GONE),
-        "kept": ("@aio",), "removed": ("@debug",), "calls_before": 351, "calls_after": 180, "one_minimal": True,
+        "kept": ("@aio",), "removed": ("@timer", "@debug"), "calls_before": 351, "calls_after": 180, "one_minimal": True,
         "verification": Verification(passes=10, runs=10, control_passes=2, control_runs=2, excluded_failure_rate=0.259),
         **changes,
     }  # fmt: skip
@@ -36,7 +36,7 @@ def test_what_was_kept_is_shown_with_its_evidence() -> None:
     assert "@aio          required  io_setup: Operation not permitted  files" in text
     assert "/srv/job.json: 180 system calls of the 351 of the engine's own; passed 10 of 10" in text
     assert "it fails in less than 26% of runs" in text
-    assert "without @debug" in text
+    assert "without @debug, @timer\n" in text
     assert "note: @debug: jobs can lose without a word: speed" in text
     assert "were not seen: watch the first runs" in text
     assert "can allow too much" not in text

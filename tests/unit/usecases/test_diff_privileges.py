@@ -241,10 +241,12 @@ def test_a_job_that_never_passes_lacks_no_privilege(stage: Stage) -> None:
     """What it said is the diagnosis."""
     stage.profile(CPU_JOB + WIDE)
 
+    ask = stage.ask(options=Options(command=("sh", "-c", "exit 1")))
     with pytest.raises(OracleFails) as caught:
-        diff(stage, Job(lambda _: False))
+        diff(stage, Job(lambda _: False), ask=ask)
 
     assert "open: Read-only file system" in caught.value.details
+    assert str(caught.value.hint).endswith("--no-probe -- sh -c 'exit 1'")
 
 
 def test_amds_line_is_compared_for_a_profile_that_asks_for_nothing(stage: Stage) -> None:
