@@ -23,8 +23,8 @@ READ_THIS_FIRST = (
     "profile's reasons and descriptions, environment of the caller, serial numbers.",
     "In the text of a log a name that has no form of its own cannot be told from a word: look there.",
 )
-# As many as a log of the size that is looked at can have, and as many bytes as they take.
-MOST_LINES = 64 * 1024 * 1024
+# Whoever judges a bundle has a line for each that was left out: a byte and a pointer.
+MOST_LINES = 16 * 1024 * 1024
 _HINT = "rocmrun doctor --bundle FILE on the machine that it is about"
 _MOST_MISTAKES = 8
 
@@ -141,8 +141,12 @@ def parse_bundle(text: str, name: str) -> Bundle:
         msg = f'{name} is no support bundle: it has no "format": "{FORMAT}"'
         raise BundleInvalid(msg, hint=_HINT)
     version = values.get("version")
-    if isinstance(version, int) and version > VERSION:
-        msg = f"{name} is a bundle of version {version}; this rocmrun reads {VERSION}"
+    if type(version) is not int or version < 1:
+        msg = f"{name} is damaged, or no support bundle: its version is no number"
+        raise BundleInvalid(msg, hint=_HINT)
+    if version > VERSION:
+        shown = printable(str(version), 20)
+        msg = f"{name} is a bundle of version {shown}; this rocmrun reads {VERSION}"
         raise BundleInvalid(msg, hint="use the rocmrun that made it, or a newer one")
     try:
         return Bundle.model_validate(values)

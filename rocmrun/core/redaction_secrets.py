@@ -20,8 +20,8 @@ _RULES = (
     # NAME_PASSWORD=7, api_key: 1234
     re.compile(rf"(?i){_SURE}\s{{0,3}}=\s{{0,3}}(?P<secret>[^\s\"',;&<]{{1,4000}})"),
     re.compile(rf"(?i){_SURE}[\"']?\s{{0,3}}:\s{{0,3}}(?P<secret>\d{{1,40}})(?![\w.])"),
-    re.compile(r"(?i)\b(?:set-)?cookie[\"']?\s{0,3}:\s{0,3}(?P<secret>[^\n]{1,4000})"),
-    re.compile(r"(?i)\b(?:proxy-)?authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?P<secret>[^\n\"']{4,4000})"),
+    re.compile(r"(?i)\b(?:set-)?cookie[\"']?[ \t]{0,3}:[ \t]{0,3}(?P<secret>[^\n]{1,4000})"),
+    re.compile(r"(?i)\b(?:proxy-)?authorization[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?(?P<secret>[^\n\"']{4,4000})"),
     # On command lines: a letter is the option, and the next word the secret.
     re.compile(r"\bcurl\s[^\n]{0,400}?(?<=\s)(?:-u|--user)[ =][^\s:]{1,100}:(?P<secret>\S{1,400})"),
     re.compile(r"\blogin\s[^\n]{0,200}?(?<=\s)(?:-p|--password)[ =](?P<secret>\S{1,400})"),

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 _PIECE = 1 << 20
+# Of a log of gigabytes with nothing in its lines: there, numbers of lines are not worth the memory.
+_MOST_SKIPPED = 16 * 1024 * 1024
 
 
 def read_bounded(path: str, most: int) -> str:
@@ -29,4 +31,6 @@ def _ends(read: Callable[[int], bytes], most: int) -> str:
         if len(tail) > 2 * kept + _PIECE:
             skipped += tail.count(b"\n", 0, len(tail) - kept)
             del tail[: len(tail) - kept]
-    return (head + b"\n" * skipped + bytes(tail)).decode("utf-8", errors="replace")
+    return (head + b"\n" * min(skipped, _MOST_SKIPPED) + bytes(tail)).decode(
+        "utf-8", errors="replace"
+    )

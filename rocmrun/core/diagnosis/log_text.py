@@ -62,6 +62,9 @@ def lines_of(text: str) -> tuple[Line, ...]:
     found: list[tuple[int, str]] = []
     counts: list[int] = []
     for number, raw in enumerate(_bounded(text).split("\n"), start=1):
+        if not raw:
+            # Millions of them stand for the middle of a long log.
+            continue
         # A progress bar writes its line anew after each carriage return.
         for inner in (inner for piece in raw.split("\r") for inner in _unwrapped(piece)):
             clean = _clean(inner)

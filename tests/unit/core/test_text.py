@@ -68,3 +68,8 @@ def test_a_name_stays_on_its_line() -> None:
 def test_an_address_before_a_port(address: str, expected: str) -> None:
     """The colons of version 6 would be taken for the port's."""
     assert before_port(address) == expected
+
+
+def test_a_title_that_nobody_ended_hides_no_other_line() -> None:
+    """A log is cut anywhere; what a terminal would wait for is on this line."""
+    assert printable("\x1b]0;title\nerror: x\n\x1b]0;t\x07y") == "\nerror: x\ny"

@@ -26,3 +26,11 @@ def test_a_long_log_keeps_its_ends_and_its_line_numbers(tmp_path: Path) -> None:
     assert lines[0] == "line 0000001"
     assert lines[399_999] == "line 0400000"
     assert len(text) < 3_000_000
+
+
+def test_a_log_of_nothing_but_line_ends_takes_no_memory_for_each(tmp_path: Path) -> None:
+    """Numbers of lines are right up to a bound."""
+    path = tmp_path / "log"
+    path.write_bytes(b"\n" * (17 * 1024 * 1024 + 2000))
+
+    assert len(read_bounded(str(path), 1000)) == 16 * 1024 * 1024 + 1000

@@ -12,7 +12,7 @@ import pytest
 
 from rocmrun.console.bundle import tell_written
 from rocmrun.console.doctor import diagnosis_as_json
-from rocmrun.core.bundle import VERSION, bundle_text
+from rocmrun.core.bundle import MOST_LINES, VERSION, bundle_text
 from rocmrun.core.doctor import Diagnosis
 from rocmrun.core.host import Gpu, HostFacts
 from rocmrun.core.known_strings import Personal, base64_cores, percent_encoded
@@ -463,6 +463,18 @@ def test_a_long_log_is_cut_in_the_middle_and_keeps_its_numbers(
     assert written.differs in told
 
 
+def test_a_log_of_any_bytes_keeps_its_lines() -> None:
+    """A terminal's title that nobody ended, keys without an end, quotes across lines: each line stays where it was."""
+    lines = ["\x1b]0;a title", "HIP error: invalid device function", "password:", "x", "cookie:",
+             "prompt: 'a", "b'", "\x1b[", "\u2028\x85 \x0c", "end", "-----BEGIN RSA PRIVATE KEY-----", "abc"]  # fmt: skip
+
+    bundle = make_bundle(Case(log="\n".join(lines)), Personal(), at="now", render=diagnosis_as_json)
+
+    shown = (bundle.log_text or "").split("\n")
+    assert len(shown) == len(lines)
+    assert (shown[1], shown[9]) == (lines[1], "end")
+
+
 def test_a_report_of_any_size_fits() -> None:
     """Long texts and lists are cut, and that is said."""
     evidence = {"text": "word " * 50_000, "list": list(range(5_000))}
@@ -616,6 +628,26 @@ class TestReading:
 
         with pytest.raises(BundleInvalid, match=f"version {VERSION + 1}"):
             judge_bundle(path)
+
+    @pytest.mark.parametrize("version", [True, "2", -1, 0, 1.0, None, 10**60])
+    def test_a_version_is_a_number(self, version: object, tmp_path: Path) -> None:
+        """What could be read as this version is not taken for it."""
+        path = tmp_path / "b.json"
+        path.write_text(json.dumps(self.a_bundle() | {"version": version}))
+
+        with pytest.raises(BundleInvalid):
+            judge_bundle(path)
+
+    def test_gaps_of_a_log_cost_little(self, tmp_path: Path) -> None:
+        """Whoever sent it may have written any numbers: a bundle of some bytes takes no minutes to judge."""
+        path = tmp_path / "b.json"
+        log = [{"first": MOST_LINES, "lines": ["HIP error: invalid device function"]}]
+        path.write_text(json.dumps(self.a_bundle() | {"log": log}))
+
+        found = judge_bundle(path).found.findings
+
+        lines = [line.number for each in found for reason in each.reasons for line in reason.lines]
+        assert max(lines) == MOST_LINES
 
     def test_keys_that_nobody_knows_are_ignored_and_missing_ones_have_defaults(
         self, tmp_path: Path
