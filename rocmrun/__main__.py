@@ -1,6 +1,7 @@
 """The entry point: runs the command line and turns every failure into one message and one exit code."""
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -53,6 +54,9 @@ def occupy_standard_streams() -> None:
             os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115  # for the whole run
     sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115  # for the whole run
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        # What containers print may have letters that a terminal of another encoding has not.
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def run(arguments: Sequence[str]) -> int:

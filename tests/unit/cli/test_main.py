@@ -434,3 +434,19 @@ def test_completion_scripts_name_the_program(
 def test_a_shell_that_has_no_completion_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["completion", "tcsh"]) == 2
     assert "tcsh" in capsys.readouterr().err
+
+
+def test_letters_that_a_terminal_has_not_are_shown_by_number(tmp_path: Path) -> None:
+    """Of a log in Japanese on a terminal of another encoding, and of a file's name that is no text."""
+    log = tmp_path / "log.txt"
+    log.write_text("日本 HIP error: invalid device function\n", encoding="utf-8")
+    odd = os.fsencode(tmp_path) + b"/\xff.txt"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+
+    shown = subprocess.run([PROGRAM, "doctor", "--log", log], env=environment, capture_output=True, check=False)  # fmt: skip
+    named = subprocess.run([PROGRAM, "doctor", "--log", odd], env=environment, capture_output=True, check=False)  # fmt: skip
+
+    assert shown.returncode == 1
+    assert rb"\u65e5\u672c HIP error" in shown.stdout
+    assert named.returncode == 2
+    assert b"cannot be read" in named.stderr
