@@ -43,7 +43,7 @@ DEVICES = (
 
 
 def examples(count: int) -> settings:
-    """Return settings for a test that draws plans: many of the requests come to none, and other work runs beside."""
+    """Return settings for a test that draws much: many requests for plans come to none, and other work runs beside."""
     lenient = (HealthCheck.filter_too_much, HealthCheck.too_slow)
     return settings(max_examples=count, deadline=None, suppress_health_check=lenient)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rocmrun.core.lock import Lock, LockedFacts, PinnedImage, parse_lock
 from rocmrun.core.reference import parse_reference
 from rocmrun.errors import LockMissing, LockStale, LockUnreadable
+from tests.strategies import examples
 
 A, B, C = (f"sha256:{letter * 64}" for letter in "abc")
 INDEX = "application/vnd.oci.image.index.v1+json"
@@ -227,6 +228,7 @@ _pins = st.builds(
 )
 
 
+@examples(100)
 @given(st.lists(_pins, max_size=4, unique_by=lambda image: image.ref))
 def test_any_lock_reads_back_and_writes_the_same_bytes(images: list[PinnedImage]) -> None:
     """Round trip, and the same bytes whatever order the pins came in."""

@@ -201,7 +201,7 @@ def test_by_hand_checks_come_from_a_file_and_a_table_ends_it(tmp_path: Path) -> 
         "fail", "device", "cpu", "own bad  it ended with exit code 1, not 0: no luck"
     ]  # fmt: skip
     assert any(line.split() == ["device", "matmul_fp32", "pass"] for line in lines[begin:])
-    assert lines[-1].startswith("probe: fail: ")
+    assert lines[-1].startswith("probe: fail (")
 
 
 @pytest.mark.parametrize(
