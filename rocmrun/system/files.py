@@ -29,6 +29,10 @@ def read_text(path: Path, error: type[RocmrunError]) -> str | None:
     except OSError as failure:
         msg = f"cannot read {path}: {failure.strerror}"
         raise error(msg) from failure
+    except ValueError as failure:
+        # A name from a file that somebody edited: with a zero byte, or what no file system can hold.
+        msg = f"cannot read {str(path)!r}: no file has such a name"
+        raise error(msg) from failure
     if len(body) > READ_LIMIT_BYTES:
         msg = f"{path} is larger than {READ_LIMIT_BYTES >> 20} MiB"
         raise error(msg)

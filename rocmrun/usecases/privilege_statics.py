@@ -12,6 +12,7 @@ from rocmrun.core.exposure.score import score_plan
 from rocmrun.core.plan import Grant, Plan
 from rocmrun.core.privilege_report import StaticDifference
 from rocmrun.core.run_record import EngineSummary, HostSummary
+from rocmrun.core.text import one_line
 from rocmrun.errors import InputError
 from rocmrun.system.files import read_text
 from rocmrun.usecases.ask import Ask
@@ -89,7 +90,9 @@ def stale(text: str, name: str, ask: Ask, minimal: Ask | None, engine: Engine) -
         "engine": EngineSummary.of(engine.facts()).model_dump(mode="json"),
         "host": HostSummary.of(sides.prepared.host, plan).model_dump(mode="json"),
     }
-    return (*changes_since(old, new), *_changed_filters(old))
+    # Whoever sent the certificate wrote what is quoted from it.
+    found = (*changes_since(old, new), *_changed_filters(old))
+    return tuple(one_line(each, len(each)) for each in found)
 
 
 def _changed_filters(old: Certificate) -> tuple[str, ...]:

@@ -30,6 +30,13 @@ def test_text_is_utf8_and_line_ends_stay(tmp_path: Path) -> None:
     assert read_text(tmp_path / "a", LockUnreadable) == "é\r\n"
 
 
+def test_what_is_no_name_of_a_file_is_said(tmp_path: Path) -> None:
+    """Names come from files that people edit: a zero byte ends one for the system."""
+    for name in ("a\0b", "\ud800"):
+        with pytest.raises(LockUnreadable, match="no file has such a name"):
+            read_text(tmp_path / name, LockUnreadable)
+
+
 def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> None:
     """The open of a pipe would wait for a writer, and a device never ends; a symlink to a file is one."""
     os.mkfifo(tmp_path / "pipe")

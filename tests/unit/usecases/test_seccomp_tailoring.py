@@ -528,3 +528,17 @@ def test_a_certificate_is_stale_when_a_filter_is(stage: Stage, base: Path) -> No
         f"seccomp profile {written}: has changed",
         f"seccomp profile {base}: is no longer there",
     )
+
+
+def test_what_is_quoted_from_a_certificate_is_one_plain_line(stage: Stage, base: Path) -> None:
+    """Somebody may have edited it, with what a terminal obeys, or a name that no file has."""
+    found = diff(stage, Filtered("mlock"), seccomp_base=base)
+
+    def changes(name: str) -> tuple[str, ...]:
+        values = json.loads(found.certificate.model_dump_json())
+        values["seccomp"]["file"] = name
+        return stale(json.dumps(values), "c.json", stage.ask(), None, Filtered())
+
+    assert changes("no\n\x1b[31mfile") == ("seccomp profile no file: is no longer there",)
+    with pytest.raises(InputError, match="no file has such a name"):
+        changes("no\0file")
