@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from rocmrun.core.host_paths import is_inside
 from rocmrun.core.plan import Plan, PlannedMount
 from rocmrun.core.text import human_size
 
@@ -20,7 +21,7 @@ def read_only_mount(text: str, plan: Plan) -> PlannedMount | None:
     for line in reversed(_READ_ONLY.findall(text)):
         for path in _PATH.findall(line):
             for mount in plan.mounts:
-                if mount.read_only and _lies_in(path, mount.target):
+                if mount.read_only and is_inside(path, mount.target):
                     return mount
     return None
 
@@ -44,11 +45,7 @@ def pointers(text: str, plan: Plan) -> Iterator[str]:
         named = {
             place: size
             for place, size in rooms.items()
-            if any(_lies_in(path, place) for line in full for path in _PATH.findall(line))
+            if any(is_inside(path, place) for line in full for path in _PATH.findall(line))
         }
         sizes = ", ".join(f"{place} ({human_size(size)})" for place, size in (named or rooms).items())  # fmt: skip
         yield f"what {'is' if named else 'may be'} full: {sizes}; --shm-size or [container] tmpfs makes room"
-
-
-def _lies_in(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(f"{directory.rstrip('/')}/")
