@@ -17,11 +17,15 @@ from rocmrun.core.diagnosis.looks import (
 from rocmrun.core.diagnosis.versions import target_newer_than_rocm
 from rocmrun.core.diagnosis.words import ATTENTION, CRASH, FAULT, NO_GPU
 
-_NO_CODE = text(
+_FAILED_TO_RUN = (
     r"invalid device function|hiperrornobinaryforgpu|hiperrorinvaliddevicefunction|hiperrorinvalidkernelfile|hiperrorsharedobjectinitfailed|hiperrornotfound|no kernel image|unable to find code object|no compatible code objects?|no binary for gpu"
     r"|tensilelibrary\S{0,60}[^\n]{0,80}(?:illegal|no such|not found|could not|cannot)|cannot read [^\n]{0,160}tensile|illegal seek|could not load [^\n]{0,80}tensile|(?:no|missing) (?:code objects?|kernels?) for gfx"
+)
+_NO_CODE = text(
+    rf"{_FAILED_TO_RUN}"
     r"|(?:gfx\w+|(?<!model )\barch\w*)[^\n]{0,60}(?:not (?:in|among|supported|compiled|built)|unsupported|is not supported)|not (?:compiled|built) (?:for|with) [^\n]{0,40}(?:gfx|arch)|not compatible with the current pytorch|hipblaslt[^\n]{0,60}unsupported arch|get_arch_list"
 )
+_OF_ROCM_OR_TORCH = r"hipblaslt|rocblas|tensile|get_arch_list|current pytorch"
 _ISA = text(r"invalid_isa|0x100f|instruction set architecture is invalid")
 _UNREADABLE = text(r"invalid hsa_override_gfx_version")
 _OVERRIDE = any_of(
@@ -56,7 +60,7 @@ RULES = (
             Sign(6, "a library or torch has no code for this GPU", _NO_CODE),
             Sign(1, "the GPU's target is named", fact(lambda seen: bool(seen.gfx))),
             Sign(2, "this ROCm is older than the first for which AMD lists the target", target_newer_than_rocm),
-            Sign(-4, "it is one operator's own list of targets", text(rf"gfx\w+[^\n]{{0,60}}(?:not |in|un)(?:supported|valid)[^\n]{{0,40}}(?:{ATTENTION})")),
+            Sign(-4, "it is one operator's own list of targets", any_of(text(rf"gfx\w+[^\n]{{0,60}}(?:not |in|un)(?:supported|valid)[^\n]{{0,40}}(?:{ATTENTION})"), all_of(text(ATTENTION), absent(text(_FAILED_TO_RUN)), absent(text(_OF_ROCM_OR_TORCH))))),
             Sign(-3, "an override claims another GPU", all_of(_OVERRIDE, absent(text(r"illegal seek|get_arch_list")))),
         ),
         undecided="which library lacks it: `python3 -c 'import torch; print(torch.cuda.get_arch_list())'`, and the files in /opt/rocm/lib/rocblas/library",

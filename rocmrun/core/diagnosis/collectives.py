@@ -18,6 +18,8 @@ from rocmrun.core.diagnosis.words import NO_SPACE
 _SHARED_MEMORY_FULL = text(
     rf"posix_fallocate[^\n]{{0,80}}{NO_SPACE}|(?:/dev/shm|shared[- ]memory|shm\w*|nccl-\w+)[^\n]{{0,120}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,120}}(?:/dev/shm|shared memory|\bshm\b|nccl)|error while creating shared memory segment|insufficient\s+shared\s+memory|out\s+of\s+shared\s+memory|increase[^\n]{{0,30}}shared memory|torch_shm_manager|could not allocate [^\n]{{0,40}}shared memory|unable to (?:allocate|mmap|write|resize)[^\n]{{0,40}}(?:shared memory|/dev/shm|torch_)|failed to resize[^\n]{{0,30}}shm"
 )
+# A row of df.
+_NEARLY_FULL = text(r"\b(?:8[5-9]|9\d|100)% +/dev/shm$")
 _LARGER_HELPED = all_of(text(NO_SPACE), remedy(r"shm[-_ ]?size|--ipc[= ]host"))
 # System V's segments have a limit of their own; the size of /dev/shm says nothing about them.
 _SYSTEM_V = all_of(text(r"\bshmget\b"), absent(text(r"posix_fallocate|/dev/shm|\bshm_open\b")))
@@ -46,7 +48,7 @@ RULES = (
     Rule(
         kind="shm-too-small",
         symptom="no space",
-        needs=any_of(_SHARED_MEMORY_FULL, _BUS, _LARGER_HELPED, text(r"/dev/shm[^\n]{0,60}(?:64|full|100%)")),
+        needs=any_of(_SHARED_MEMORY_FULL, _BUS, _LARGER_HELPED, _NEARLY_FULL, text(r"/dev/shm[^\n]{0,60}(?:64|full|100%)")),
         signs=(
             Sign(7, "shared memory is full", _SHARED_MEMORY_FULL),
             Sign(5, "no space is left, and a larger /dev/shm mended it", _LARGER_HELPED),
@@ -55,6 +57,7 @@ RULES = (
             Sign(3, "a DataLoader's worker, or a collective, was at it", all_of(_BUS, text(r"dataloader|worker|nccl|rccl|multiprocess|shared memory|shm"))),
             Sign(-10, "shared memory is large, and no write to it was refused", all_of(shared_memory_large, absent(text(rf"posix_fallocate|{NO_SPACE}")))),
             Sign(-10, "it is System V's shared memory, which is not in /dev/shm", _SYSTEM_V),
+            Sign(4, "shared memory is nearly full", all_of(_NEARLY_FULL, absent(_SHARED_MEMORY_FULL))),
             Sign(1, "/dev/shm has the engine's default of 64 MiB", text(r"\bshm\w*\W[^\n]{0,30}64|64 ?mi?b|64m\b|/dev/shm volume")),
         ),
     ),

@@ -10,8 +10,10 @@ from rocmrun.core.diagnosis.looks import (
     fact,
     flag,
     opened,
+    remedy,
     text,
     told,
+    unquoted,
 )
 from rocmrun.core.diagnosis.words import (
     DENIED,
@@ -30,6 +32,13 @@ _SNAP = any_of(
         r"/run/snap\.docker|/var/snap/docker|snap\.docker|/snap/(?:bin/)?docker|snap install docker|docker[^\n]{0,30}\bsnap\b|\bsnap\b[^\n]{0,30}docker"
     ),
     fact(lambda seen: seen.engine and seen.engine.snap),
+)
+# Nobody should repeat it, and it tells what refused.
+_WITHOUT_APPARMOR = unquoted(
+    any_of(
+        text(r"apparmor=unconfined\W{1,4}(?:it )?(?:works|helps|ok\b|fixes|starts|runs|yes)"),
+        all_of(remedy(r"apparmor=unconfined"), absent(remedy(r"seccomp=unconfined"))),
+    )
 )
 _NO_GPU_THERE = any_of(
     text(rf"{NO_GPU}|rock module is not loaded|not found in modules|driver not initialized"),
@@ -66,6 +75,7 @@ RULES = (
             Sign(2, "the GPU is not seen there", _NO_GPU_THERE),
             Sign(3, "with sudo another engine answers, and works", anywhere(r"sudo (?:docker )?(?:works|uses|docker)|docker_context|docker context")),
             Sign(6, "the host has amdgpu loaded, and the engine's side has not", all_of(told(r"lsmod\W{1,4}+(?!no\b|none|empty)[^\n]{0,60}(?:amdgpu|loaded)|host[\w.]*: [^\n]{0,40}amdgpu[^\n]{0,20}loaded"), text(r"not loaded|no such file|not found|not initialized"))),
+            Sign(-4, "a process was killed, which is no matter of a GPU", text(r"\b137\b|oomkilled")),
             Sign(7, "the engine is Docker Desktop", fact(lambda seen: seen.engine and seen.engine.desktop)),
         ),
     ),
@@ -113,9 +123,10 @@ RULES = (
     ),
     Rule(
         kind="apparmor-denied",
-        needs=text(r"apparmor|\b(?:docker|containers|crio|cri-containerd\.apparmor\.d)-default\b"),
+        needs=any_of(_WITHOUT_APPARMOR, text(r"apparmor|\b(?:docker|containers|crio|cri-containerd\.apparmor\.d)-default\b")),
         signs=(
             Sign(7, "AppArmor refused", text(r"apparmor\W{1,3}denied|apparmor[^\n]{0,120}(?:could not be loaded|denied|unable to|not permitted)|apparmor_parser[^\n]{0,120}(?:denied|unable|error)|profile=\W?docker-default[^\n]{0,120}denied|^denied\s+\S*-default\s+\w+\b|apparmor failed to apply")),
+            Sign(5, "without AppArmor's profile it works", _WITHOUT_APPARMOR),
             Sign(1, "the engine itself is confined", text(r"confined|lxc|nesting")),
         ),
     ),

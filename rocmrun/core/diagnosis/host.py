@@ -4,6 +4,7 @@ from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import (
     KFD,
+    absent,
     all_of,
     any_of,
     anywhere,
@@ -39,7 +40,29 @@ _MODULE_GONE = told(
 _MODULE_THERE = told(
     r"^(?:host_)?(?:lsmod|modules?|driver_loaded)\W{1,4}+(?!no\b|none|not|empty)[^\n]{0,60}(?:amdgpu|\bloaded)(?![^\n]{0,30}(?:not|no ))"
 )
-_BUILT_IN = anywhere(r"built[- ]?in(?:to)?\b|config_drm_amdgpu=y|not (?:as )?a module")
+_BUILT_IN = anywhere(
+    r"built[- ]?in(?:to)?\b|(?:baked|compiled|linked) (?:statically |directly )?in(?:to)? (?:the |my )?(?:linux )?kernel|amdgpu (?:is |was )?(?:compiled|linked) in\b(?! \w+ mode)|config_drm_amdgpu=y|not (?:as )?a module"
+)
+_CALLED_OLD = text(
+    r"driver[^\n]{0,40}(?:is )?(?:too old|older than|outdated)|(?:requires?|needs?|wants?) (?:an? |the )?(?:newer|newest|latest|more recent|at least)[^\n]{0,40}(?:amdgpu|kernel driver)"
+)
+# What runs on the card itself, and comes with the driver or beside it.
+_FIRMWARE_FAILED = text(
+    r"(?:amdgpu|\bpsp\b)[^\n]{0,80}(?:firmware (?:load(?:ing)? )?failed|unknown firmware|failed to (?:load|request|get)[^\n]{0,60}(?:firmware|ucode))|firmware load for amdgpu/[^\n]{0,60}failed"
+)
+# Old tools tell a GPU that KFD does not take in no other way.
+_UNSUPPORTED_GPU = all_of(
+    text(r"returned 4104|out_of_resources"),
+    text(
+        r"unsupported (?:hardware|gpu|card|device)|(?:hardware|gpu|card) (?:is )?(?:not supported|unsupported)"
+    ),
+)
+_KERNEL_OF_ONES_OWN = text(
+    r"\b(?:my|our|own|custom|self-?built)\b[^\n]{0,20}\bkernel (?:build|config)|\bkernel (?:build|config\w{0,12})\b[^\n]{0,20}\b(?:my|own|custom)\b|(?:compil|configur)\w{1,4} (?:my|our|a custom) kernel|menuconfig|genkernel"
+)
+_SAID_ABSENT = text(
+    r"\bkfd\b\W[^\n]{0,30}\b(?:in|below|under) \W?/dev\b[^\n]{0,40}(?:does not exist|doesn't exist|not there|missing)|\bno \W?kfd\W? (?:in|below|under) \W?/dev\b"
+)
 
 _TAKEN_BY_VFIO = all_of(
     text(
@@ -94,8 +117,9 @@ RULES = (
     Rule(
         kind="kfd-missing-on-host",
         symptom="kfd absent",
-        needs=any_of(_NODE_MISSING, fact(lambda seen: seen.host and seen.host.kfd is None and not seen.host.wsl)),
+        needs=any_of(_NODE_MISSING, _SAID_ABSENT, fact(lambda seen: seen.host and seen.host.kfd is None and not seen.host.wsl)),
         signs=(
+            Sign(5, "somebody looked into /dev, and it has no kfd", _SAID_ABSENT),
             Sign(5, "the engine does not find /dev/kfd on its side", _NODE_MISSING),
             Sign(4, "this host has no /dev/kfd", fact(lambda seen: seen.host and seen.host.kfd is None)),
             Sign(1, "the host is said to lack it", told(r"/dev/kfd[^\n]{0,40}(?:no|absent|missing)|no kfd")),
@@ -112,6 +136,7 @@ RULES = (
         signs=(
             Sign(7, "the kernel was built without KFD", text(r"config_hsa_amd\W{0,4}(?:is not set|=n|missing|absent|not|disabled)|(?:without|no|lacks|missing) config_hsa_amd|hsa_amd is not set")),
             Sign(4, "amdgpu drives the GPU", text(r"kernel driver in use: amdgpu|amdgpu[^\n]{0,30}(?:bound|in use)")),
+            Sign(5, "the kernel was built by who runs it, and amdgpu's compute part is an option of its own", all_of(_KERNEL_OF_ONES_OWN, absent(_NOT_LOADED))),
             Sign(2, "DRM nodes are there", log(r"/dev/dri/(?:card|renderd)\d+$|\brenderd\d+\b")),
             Sign(7, "amdgpu is loaded with render nodes, and there is no /dev/kfd", fact(_no_compute)),
         ),
@@ -132,9 +157,10 @@ RULES = (
     Rule(
         kind="gpu-not-supported-by-kfd",
         symptom="kfd open",
-        needs=text(r"not supported in kfd|supported_devices|kgd2kfd_probe failed|kfd[^\n]{0,60}(?:not supported|unsupported)"),
+        needs=any_of(text(r"not supported in kfd|supported_devices|kgd2kfd_probe failed|kfd[^\n]{0,60}(?:not supported|unsupported)"), _UNSUPPORTED_GPU),
         signs=(
             Sign(7, "KFD says that it does not know this GPU", text(r"not supported in kfd|missing in supported_devices|kgd2kfd_probe failed|kfd[^\n]{0,60}(?:not supported|unsupported)")),
+            Sign(5, "HSA finds no resources, and the GPU is said not to be supported", _UNSUPPORTED_GPU),
             Sign(1, "opening /dev/kfd answers ENOMEM", opened("ENOMEM", KFD)),
         ),
     ),
@@ -176,7 +202,7 @@ RULES = (
     Rule(
         kind="driver-too-old",
         symptom="pairing",
-        needs=any_of(_OLD_FOR_ROCM, text(r"mem_?get_?info|getting available memory|memory_avail|driver[^\n]{0,40}(?:too old|older|outdated|incompatible)|mismatch[^\n]{0,40}driver")),
+        needs=any_of(_OLD_FOR_ROCM, _CALLED_OLD, text(r"mem_?get_?info|getting available memory|memory_avail|driver[^\n]{0,40}(?:too old|older|outdated|incompatible)|mismatch[^\n]{0,40}driver")),
         signs=(
             Sign(4, "the GPU is found, and the query for free memory is refused", text(r"(?:mem_?get_?info|getting available memory)[^\n]{0,60}(?:invalid|error|fail)|(?:invalid|error|fail)[^\n]{0,60}mem_?get_?info|cudart\(\)\.cudamemgetinfo")),
             Sign(1, "HIP answers with an invalid argument", text(r"hip error: invalid argument|hiperrorinvalidvalue|invalid argument \(?cudamemgetinfo")),
@@ -184,19 +210,20 @@ RULES = (
             Sign(3, "the host has an older ROCm than the image", host_before_image),
             Sign(3, "the driver does not know the newer memory query", text(r"memory_avail query failed")),
             Sign(3, "the driver is named as old", told(r"driver[\w.]*: [^\n]{0,30}(?:old|5\.[0-9]\b|5\.1[0-9])|(?:in-tree|host)[^\n]{0,30}old|too old")),
-            Sign(6, "a tool calls the driver too old", text(r"driver[^\n]{0,40}(?:is )?(?:too old|older than|outdated)|requires? (?:a )?(?:newer|at least)[^\n]{0,40}(?:amdgpu|kernel driver)")),
+            Sign(6, "a tool calls the driver too old", _CALLED_OLD),
         ),
-        settles=any_of(_OLD_FOR_ROCM, text(r"memory_avail query failed|too old|older than|outdated|requires? (?:a )?newer")),
+        settles=any_of(_OLD_FOR_ROCM, _CALLED_OLD, text(r"memory_avail query failed|too old|older than|outdated|requires? (?:a )?newer")),
         undecided="whether the driver is too old for this ROCm: compare `cat /sys/module/amdgpu/version` (or `uname -r`) with `rocmrun matrix`",
     ),
     Rule(
         kind="driver-userspace-mismatch",
         symptom="pairing",
-        needs=text(rf"{DRIVER_OF_ANOTHER_VERSION}|out_of_resources|returned 4104|\bregress|ioctl[^\n]{0,40}version|kfd[^\n]{0,40}(?:interface|abi) version|thunk"),
+        needs=any_of(_FIRMWARE_FAILED, text(rf"{DRIVER_OF_ANOTHER_VERSION}|out_of_resources|returned 4104|\bregress|ioctl[^\n]{0,40}version|kfd[^\n]{0,40}(?:interface|abi) version|thunk")),
         unless=any_of(opened("EACCES|EPERM|ENOMEM|EINVAL|ENOENT"), text(r"sudo[^\n]{0,40}rocminfo"), anywhere(r"works_with_sudo|as_root")),
         signs=(
             Sign(4, "HSA finds no resources although /dev/kfd opens", text(r"out_of_resources|returned 4104")),
             Sign(3, "another pair of driver and firmware works", any_of(anywhere(r"^(?:good|bad|last_good|regression|works_with|downgrade|rollback)\b[^\n]{0,120}(?:amdgpu|driver|firmware|kernel|\d\.\d+)"), text(r"regress|after (?:the )?(?:kernel|driver|firmware) (?:update|upgrade)"))),
+            Sign(4, "the driver cannot bring up the card with the firmware that it finds", _FIRMWARE_FAILED),
             Sign(1, "SMI shows the device", text(r"(?:rocm|amd)-smi[^\n]{0,60}(?:shows|lists|works|device)")),
             Sign(7, "the module in the kernel and the libraries are of two versions", text(DRIVER_OF_ANOTHER_VERSION)),
             Sign(6, "user space and kernel speak other versions of the interface", text(r"ioctl[^\n]{0,40}version[^\n]{0,40}(?:mismatch|unsupported|fail)|kfd[^\n]{0,40}(?:interface|abi) version[^\n]{0,40}(?:mismatch|unsupported|old)")),

@@ -4,7 +4,17 @@ import re
 
 from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
-from rocmrun.core.diagnosis.looks import absent, all_of, any_of, anywhere, fact, log, text, told
+from rocmrun.core.diagnosis.looks import (
+    absent,
+    all_of,
+    any_of,
+    anywhere,
+    fact,
+    log,
+    remedy,
+    text,
+    told,
+)
 from rocmrun.core.diagnosis.versions import library_of_another_rocm
 from rocmrun.core.diagnosis.words import DENIED, NO_FILE, NO_GPU, TAG_MOVED
 
@@ -27,6 +37,17 @@ _SPACE_SAID = text(
 )
 # `pip show torch`: wheels for ROCm and for the CPU have a local part, "+rocm7.2".
 _DEFAULT_INDEX = all_of(text(r"^name: torch\nversion: \d+\.\d+(?:\.\d+)?$"), _AMD_GPU)
+# An index of ROCm's wheels mended what spoke of CUDA.
+_ROCM_INDEX_HELPED = all_of(
+    text(r"\bcuda\b|nvidia"),
+    remedy(
+        r"\btorch\b[^\n]{0,120}(?:whl/(?:nightly/)?rocm|repo\.radeon\.com/rocm|rocm\.nightlies)"
+    ),
+    absent(text(r"hip error|invalid device function|no kernel image")),
+)
+_BRINGS_ANOTHER = text(
+    r"install\w{0,6}[^\n]{0,40}\b(?:cuda|nvidia|cpu)(?:-only)? (?:versions?|builds?|wheels?|variants?) of (?:py)?torch\b|(?:py)?torch\b[^\n]{0,30}\b(?:gets|is|was|are|were) (?:replaced|overwritten)"
+)
 # An installation or an update came between the torch that worked and this one.
 _REPLACED = text(
     r"re-?install\w*[^\n]{0,20}\btorch|(?:install|updat|upgrad)\w+[^\n]{0,80}(?:switch\w*|chang\w*|replac\w*|overw\w+)[^\n]{0,30}(?:cuda|nvidia|cpu|torch)|switch\w* to cuda"
@@ -37,29 +58,53 @@ _PIP = anywhere(
 )
 
 
+_DIGEST = r"(sha256:(?:[0-9a-f]{64}|blob-\d{1,4}))"
+_SHORT = r"(?:sha256:)?([0-9a-f]{7,64}|blob-\d{1,4})"
+_NO_REFERENCE = re.compile(r"[^\w./:-]")
 # Lines of a build or a pull, whose digests are those of parts.
 _LAYERS = re.compile(r"layer|export|resolv|extract|pull|copy|push|config|manifest")
 
 
 def _two_digests(seen: Evidence) -> bool:
-    """Whether a text tells two to four digests, as one does that compares them; an inspect tells more."""
+    """Whether a text tells two to four digests, as one does that compares them; an inspect tells more.
+
+    Of digests behind a name each stands for that name alone.
+    """
     told_ = {
         match[1]
         for body in (seen.log, seen.told)
-        for match, line in body.matches(r"^[^\n]{0,40}\b(sha256:(?:[0-9a-f]{64}|blob-\d{1,4}))\W*$")
-        if not _LAYERS.search(line.lower)
+        for match, line in body.matches(rf"^[^\n]{{0,40}}\b{_DIGEST}\W*$")
+        if not _LAYERS.search(line.lower) and f"@{match[1]}" not in match[0]
     }
-    return 2 <= len(told_) <= 4
+    return 2 <= len(told_) <= 4 or _one_name_two_digests(seen)
+
+
+def _one_name_two_digests(seen: Evidence) -> bool:
+    """Whether one reference stands with two digests, or a digest is told to have become another."""
+    by_name: dict[str, set[str]] = {}
+    for body in (seen.log, seen.told):
+        for match, _ in body.matches(rf"@{_DIGEST}"):
+            name = _NO_REFERENCE.split(match.string[max(0, match.start() - 200) : match.start()])[
+                -1
+            ]
+            if ":" in name:
+                by_name.setdefault(name, set()).add(match[1])
+        for match, _ in body.matches(
+            rf"digest\w{{0,12}}\W{{1,4}}{_SHORT}[….]{{0,3}} ?(?:->|→|=>|became|to) ?{_SHORT}"
+        ):
+            by_name.setdefault("", set()).update(match.groups())
+    return any(len(digests) > 1 for digests in by_name.values())
 
 
 RULES = (
     Rule(
         kind="not-rocm-build",
         symptom="torch build",
-        needs=any_of(_OTHER_VENDOR, _DEFAULT_INDEX),
+        needs=any_of(_OTHER_VENDOR, _DEFAULT_INDEX, _ROCM_INDEX_HELPED),
         signs=(
             Sign(4, "this torch came from the default index, which has none for ROCm", _DEFAULT_INDEX),
             Sign(6, "this torch is no ROCm build", _OTHER_VENDOR),
+            Sign(5, "it speaks of CUDA, and a torch of ROCm's index mended it", all_of(_ROCM_INDEX_HELPED, absent(_OTHER_VENDOR))),
             Sign(1, "it fails as a CUDA build does without NVIDIA", text(r"nvidia driver|not compiled with cuda|libcuda")),
             Sign(1, "the GPU is AMD's", _AMD_GPU),
             Sign(-3, "an installation put it there", _REPLACED),
@@ -71,12 +116,13 @@ RULES = (
     Rule(
         kind="python-torch-wheel-overwrote-rocm",
         symptom="torch build",
-        needs=any_of(text(r"\+cpu\b|\+cu\d{2,3}\b|version\.hip\W{1,8}none"), _DEFAULT_INDEX, all_of(_OTHER_VENDOR, _REPLACED), text(r"uninstall(?:ed|ing)?:? torch|found existing installation: torch")),
+        needs=any_of(text(r"\+cpu\b|\+cu\d{2,3}\b|version\.hip\W{1,8}none"), _DEFAULT_INDEX, all_of(_OTHER_VENDOR, _REPLACED), _BRINGS_ANOTHER, text(r"uninstall(?:ed|ing)?:? torch|found existing installation: torch")),
         signs=(
             Sign(4, "this torch is the CPU's build", text(r"\+cpu\b")),
             Sign(4, "this torch came from the default index, which has none for ROCm", _DEFAULT_INDEX),
             Sign(2, "this torch is no ROCm build", _OTHER_VENDOR),
             Sign(4, "a package manager replaced it", any_of(_PIP, _REPLACED)),
+            Sign(3, "what is installed brings a torch of another vendor", _BRINGS_ANOTHER),
             Sign(3, "it did not come so: an installation put it there", all_of(_OTHER_VENDOR, _REPLACED)),
             Sign(2, "a ROCm build was there or expected", anywhere(r"^expected\W[^\n]{0,60}rocm|uninstall[^\n]{0,60}\+rocm|(?:before|was|expected|had|from)[^\n]{0,30}\+rocm|torch-\S{1,30}\+rocm")),
             Sign(-3, "the image came so", anywhere(r"last_good|rebuilt|moving|^tag: ")),
@@ -87,7 +133,7 @@ RULES = (
     Rule(
         kind="tag-moved",
         symptom="torch build",
-        needs=any_of(text(r"digest|\btag\b|:latest|nightly|re-?pull|re-?built|moving"), anywhere(r"last_good")),
+        needs=any_of(fact(_two_digests), text(r"digest|\btag\b|:latest|nightly|re-?pull|re-?built|moving"), anywhere(r"last_good")),
         signs=(
             Sign(6, "the tag names another image than before", text(TAG_MOVED)),
             Sign(4, "two digests are told for one name", fact(_two_digests)),

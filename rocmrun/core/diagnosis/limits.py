@@ -2,7 +2,7 @@
 
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import all_of, any_of, anywhere, remedy, text, told, unquoted
-from rocmrun.core.diagnosis.words import AGAIN, DENIED, NOT_PERMITTED
+from rocmrun.core.diagnosis.words import AGAIN, DENIED, EVERY_RIGHT_WORKS, NOT_PERMITTED
 
 _OLD_ENGINE = text(
     r"docker(?: engine)?\W{1,12}(?:version )?(?:1\d\.|20\.10\.[0-9]\b|< ?20\.10\.10)|docker < ?20|libseccomp|old (?:engine|docker|libseccomp)|seccomp list|buildah|podman [123]\."
@@ -14,7 +14,7 @@ _NO_THREAD = text(
     rf"\bthreads?\b[^\n]{{0,60}}{NOT_PERMITTED}|can'?t start new thread|failed to create (?:a )?(?:new )?thread|thread constructor failed|cannot create (?:worker |a )?thread|pthread_create|std::system_error|unable to create (?:new |native )?thread|could not create thread"
 )
 _NUMA_CALL = text(
-    r"\b(?:mbind|set_mempolicy|get_mempolicy|move_pages|migrate_pages|numa_\w+|hwloc_set_\w*membind\w*)\b[^\n]{0,60}(?:not permitted|\beperm\b|failed)"
+    r"\b(?:mbind|set_mempolicy|get_mempolicy|move_pages|migrate_pages|numa_\w+|hwloc_set_\w*membind\w*)\b[^\n]{0,60}(?:not permitted|\beperm\b|failed)|(?:can't|cannot|could not|unable to|failed to) (?:bind|set a policy for|move|migrate) (?:the )?memory\b"
 )
 
 _NO_CHILD = text(rf"\bmake(?:\[\d+\])?: [\w/.-]{{1,60}}: {NOT_PERMITTED}")
@@ -27,11 +27,17 @@ _NO_LIMIT = r"(?:ulimit[_ -]*l\b|memlock|max locked memory)(?![^\n]{0,16}\b(?:to
 # Whether the engine recorded a kill for want of memory.
 _NOT_FOR_MEMORY = text(r"oomkilled\W{1,5}(?:false|no\b)")
 
+# The runtime cannot make the filter at all, so that nothing is refused by it.
+_FILTER_NOT_MADE = text(
+    r"adding seccomp (?:filter )?rule|error (?:creating|loading) seccomp filter"
+)
+
 RULES = (
     Rule(
         kind="seccomp-clone3",
         symptom="threads",
         needs=any_of(text(r"clone3"), _NO_THREAD, _NO_CHILD),
+        unless=_FILTER_NOT_MADE,
         signs=(
             Sign(6, "clone3 is refused with EPERM, and glibc does not fall back then", text(rf"clone3\b[^\n]{{0,500}}{NOT_PERMITTED}|clone3[^\n]{{0,60}}(?:blocked|denied|seccomp|lacked|missing)")),
             Sign(3, "no thread can be started", _NO_THREAD),
@@ -74,10 +80,10 @@ RULES = (
     ),
     Rule(
         kind="cpu-quota-throttling",
-        needs=text(r"throttl|cpu\.max|cpu_?quota|n_threads|cpuset|--cpus|nproc|num_thread"),
+        needs=text(r"throttl|cpu\.max|cpu_?quota|cfs_quota|n_threads|cpuset|--cpus|nproc|num_thread"),
         signs=(
             Sign(6, "the processes of the container are held up by its share of CPUs", text(r"nr_throttled\W{1,3}[1-9]|(?<!gpu )(?<!thermal )\bthrottled\b(?![^\n]{0,30}(?:gpu|thermal|power))|throttled_(?:usec|time)\W{1,3}[1-9]|cpu[^\n]{0,30}throttl\w+[^\n]{0,30}(?:[1-9]|high|heavy)")),
-            Sign(3, "more threads run than it has CPUs", text(r"threads?\b[^\n]{0,60}\b(?:equal to|as many as|every|all)\b[^\n]{0,40}\bcores|n_threads\W{1,4}\d+|num_thread\w*\W{1,4}\d|omp_num_threads|threads? (?:than|>) |cpu_count")),
+            Sign(3, "more threads run than it has CPUs", text(r"threads?\b[^\n]{0,60}\b(?:equal to|as many as|every|all)\b[^\n]{0,40}\bcores|n_threads\W{1,4}\d+|num_thread\w*\W{1,4}\d|omp_num_threads|threads? (?:than|>) |cpu_count|\b(?:cores|cpus|processors) of the host\b|\bhost'?s? (?:cores|cpus|core count|cpu count)")),
             Sign(2, "CPUs are limited", text(r"cpuset\W|cpu_?limit|cpu\.max|cpu_?quota|--cpus|nano_?cpus|cfs_quota|limits\.cpu")),
             Sign(-3, "the GPU itself is throttled", text(r"thermal throttl|gpu[^\n]{0,30}throttl|power cap")),
         ),
@@ -86,7 +92,7 @@ RULES = (
         kind="cap-sys-ptrace",
         needs=any_of(text(rf"process_vm_(?:readv|writev)|read -1, expected|pidfd_getfd|ptrace|\bkcmp\b|\bcma\b|cross[- ]memory|single[- ]copy|yama|{_ATTACHES}"), remedy(r"sys_ptrace")),
         signs=(
-            Sign(6, "reading another process's memory is refused", text(rf"(?:process_vm_(?:readv|writev)|pidfd_getfd|ptrace|\bkcmp|\bcma\w*|cross[- ]memory)[^\n]{{0,160}}(?:{NOT_PERMITTED}|fail|denied|not (?:available|supported))|read -1, expected \d+, errno = 1\b|write -1, expected \d+, errno = 1\b|could not attach to (?:the )?process|ptrace_scope")),
+            Sign(6, "reading another process's memory is refused", text(rf"(?:process_vm_(?:readv|writev)|pidfd_getfd|ptrace|\bkcmp|\bcma\w*|cross[- ]memory)[^\n]{{0,160}}(?:{NOT_PERMITTED}|fail|denied|not (?:available|supported)|requires?\b[^\n]{{0,20}}(?:ptrace|capabilit|privilege))|read -1, expected \d+, errno = 1\b|write -1, expected \d+, errno = 1\b|could not attach to (?:the )?process|ptrace_scope")),
             Sign(5, "a debugger or a sampler, which reads another process, is refused", text(rf"\b(?:{_ATTACHES})\b[^\n]{{0,120}}(?:{NOT_PERMITTED}|{DENIED})|\b(?:{_ATTACHES})\b[^\n]{{0,120}}\n[^\n]{{0,20}}(?:{NOT_PERMITTED}|{DENIED})")),
             Sign(5, "something is refused, and SYS_PTRACE was what it lacked", all_of(text(rf"{NOT_PERMITTED}|{DENIED}"), remedy(r"sys_ptrace"))),
             Sign(1, "the capability is not there", text(r"sys_ptrace|ptrace_scope\W{1,3}[1-3]|user namespaces")),
@@ -94,9 +100,10 @@ RULES = (
     ),
     Rule(
         kind="cap-perfmon",
-        needs=text(r"perf_event|perfmon|locked for profiling|rocprof|perf_paranoid|paranoid"),
+        needs=text(r"perf_event|perfmon|locked for profiling|rocprof|(?:hardware|performance) counters|perf_paranoid|paranoid"),
         signs=(
-            Sign(6, "performance counters are refused", text(rf"perf_event_open[^\n]{{0,100}}(?:{NOT_PERMITTED}|denied|fail|eacces|\benosys\b)|could not be locked for profiling|perf_event_paranoid\W{{1,4}}[2-9]|counters?[^\n]{{0,40}}(?:unavailable|not permitted|permission|denied)|access to performance monitoring|no permission to enable")),
+            Sign(6, "performance counters are refused", text(rf"perf_event_open[^\n]{{0,100}}(?:{NOT_PERMITTED}|denied|fail|eacces|\benosys\b)|could not be locked for profiling|paranoid(?: level)?(?: is)?\W{{1,4}}[2-9]|(?:insufficient|no|lacks?|without) (?:permissions?|rights?|access)[^\n]{{0,40}}\b(?:hardware|performance) counters|counters?[^\n]{{0,40}}(?:unavailable|not permitted|permission|denied)|access to performance monitoring|no permission to enable")),
+            Sign(5, "with every right performance counters can be opened", all_of(text(r"perf_event_open|perfmon"), unquoted(anywhere(EVERY_RIGHT_WORKS)))),
             Sign(1, "the capability is named", text(r"cap_perfmon|perfmon")),
         ),
     ),

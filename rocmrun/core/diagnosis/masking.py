@@ -12,10 +12,10 @@ RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]{8,}"), MASK),
     (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"), rf"\1 {MASK}"),
     (re.compile(r"-----BEGIN [A-Z ]{3,40}-----.*"), f"-----{MASK}-----"),
-    # NAME=value, "name": "value", --name value, for names that end in a word for secrets.
+    # NAME=value, "name": "value", --name value, for names that end in a word for secrets; /etc/passwd is a file's.
     (
         re.compile(
-            r"(?i)\b([\w-]{0,60}(?:token|secret|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|credential)s?)"
+            r"(?i)\b(?!(?<=etc/)passwd:)([\w-]{0,60}(?:token|secret|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|credential)s?)"
             r"(\"?'?\s{0,3}(?:[=:]|\s)\s{0,3}\"?'?)(?![=:\s]|\d{1,7}\b)(?:[^\s\"',;&]{4,})"
         ),
         rf"\1\2{MASK}",

@@ -18,22 +18,33 @@ from rocmrun.core.diagnosis.looks import (
     remedy,
     text,
     told,
+    unquoted,
 )
-from rocmrun.core.diagnosis.words import DENIED
+from rocmrun.core.diagnosis.words import DENIED, EVERY_RIGHT_WORKS
 
 _DROPS_ALL = r"capabilit\w*[^\n]{0,40}drop\W{1,5}all"
 # A label on the mount was what mended it.
 _LABEL_HELPS = remedy(r"/[\w.$(){}/-]*:(?:ro,|rw,)?z\b|(?:^|\s)\W?:z\b|\bchcon\b|relabel")
 _FILE_REFUSED = text(rf"{DENIED}|permissions are insufficient|insufficient permissions")
 
+_ENFORCED_THERE = all_of(
+    text(
+        r"^(?!\w*image|from\b)[^\n]{0,60}\b(?:fedora|rhel|red ?hat|centos|rocky|alma ?linux|oracle linux)\b"
+    ),
+    unquoted(anywhere(EVERY_RIGHT_WORKS)),
+)
+# Root without DAC_OVERRIDE and CHOWN is like anybody else with files of others.
+_ROOT_REFUSED = rf"{DENIED}|\b(?:chown|chmod|chgrp)\b[^\n]{{0,60}}(?:\bfail|not permitted)"
+
 RULES = (
     Rule(
         kind="selinux-mount",
         symptom="mount",
-        needs=any_of(LABELLED_FILES, all_of(any_of(SELINUX, _LABEL_HELPS), _FILE_REFUSED)),
+        needs=any_of(LABELLED_FILES, all_of(any_of(SELINUX, _LABEL_HELPS, _ENFORCED_THERE), _FILE_REFUSED)),
         signs=(
             Sign(7, "SELinux refused access to a file or directory", LABELLED_FILES),
             Sign(1, "a path may not be read", _FILE_REFUSED),
+            Sign(4, "the distribution enforces SELinux, and with every right it works", _ENFORCED_THERE),
             Sign(5, "a label on the mount mended it", _LABEL_HELPS),
             Sign(1, "a mounted path may not be read", text(rf"{DENIED}[^\n]{{0,60}}'?/|/\S+[^\n]{{0,20}}{DENIED}")),
             Sign(2, "SELinux is enforcing", SELINUX),
@@ -44,9 +55,9 @@ RULES = (
     Rule(
         kind="cap-drop-dac-override",
         symptom="mount",
-        needs=all_of(text(DENIED), any_of(flag(r"--cap-drop=all"), anywhere(rf"dac_override|cap[-_ ]?drop|capeff|cap_drop|{_DROPS_ALL}"))),
+        needs=all_of(text(_ROOT_REFUSED), any_of(flag(r"--cap-drop=all"), anywhere(rf"dac_override|cap[-_ ]?drop|capeff|cap_drop|{_DROPS_ALL}"))),
         signs=(
-            Sign(3, "a file or directory may not be used", text(DENIED)),
+            Sign(3, "a file or directory may not be used, or given to another", text(_ROOT_REFUSED)),
             Sign(3, "capabilities were dropped", any_of(flag(r"--cap-drop=all"), anywhere(rf"{_DROPS_ALL}|cap[-_ ]?drop|cap_drop|capeff[^\n]{0,20}0000000000000000"))),
             Sign(1, "the process is root inside, and the path is another's", text(r"container_user: root|\broot\b|host user owned|\buid[= ]0\b")),
             Sign(3, "DAC_OVERRIDE is named", anywhere(r"dac_override")),
@@ -58,7 +69,9 @@ RULES = (
         kind="no-new-privileges-setuid",
         needs=text(r"effective uid is not 0|no new privileges|no_new_privs|must be setuid|setuid|unable to (?:change|set) [^\n]{0,20}(?:gid|uid)|sudo: "),
         signs=(
-            Sign(6, "sudo cannot become another user: setuid has no effect", text(r"effective uid is not 0|no new privileges|must be (?:owned by uid 0 and have the )?setuid|setresuid\([^\n]{0,60}(?:not permitted|eperm)|su: cannot set (?:groups|user)|setgroups[^\n]{0,30}not permitted|unable to change to (?:root|runas) [gu]id")),
+            Sign(6, "sudo cannot become another user: setuid has no effect", text(r"no new privileges|must be (?:owned by uid 0 and have the )?setuid|setresuid\([^\n]{0,60}(?:not permitted|eperm)|su: cannot set (?:groups|user)|setgroups[^\n]{0,30}not permitted|unable to change to (?:root|runas) [gu]id")),
+            Sign(4, "sudo runs without root's rights: no-new-privileges, or a file system without setuid", text(r"effective uid is not 0")),
+            Sign(-3, "setuid has no effect there for another reason", any_of(told(r"\bnosuid\b"), text(r"qemu-user|\bemulated\b|binfmt"))),
             Sign(2, "no-new-privileges is set", any_of(flag(r"no-new-privileges"), anywhere(r"no[-_ ]new[-_ ]priv|nonewprivs\W{1,4}1|allowprivilegeescalation\W{1,3}false"))),
         ),
     ),

@@ -14,6 +14,7 @@ from rocmrun.core.diagnosis.looks import (
     fact,
     flag,
     opened,
+    remedy,
     text,
     told,
     variable,
@@ -69,6 +70,17 @@ def _stacked(seen: Evidence) -> bool:
     )
 
 
+_PROCESSORS_OWN = text(
+    r"\bi-?gpu\b|integrated (?:gpu|graphics)|raphael|renoir|cezanne|vega 8\b|granite ridge|\bapu\b[^\n]{0,40}(?:and|plus|\+)"
+)
+_HIDING_HELPS = anywhere(
+    r"hide the i-?gpu|disable[^\n]{0,20}(?:i-?gpu|integrated)|(?:hip|cuda|rocr)_visible_devices"
+)
+_NOT_INSIDE = r"/dev/kfd\b[^\n]{0,60}(?:no such file|not found|does not exist|missing|absent|no such node|(?:not|n't)(?: be)? (?:present|there\b|mapped|passed|bound|created))"
+_BAD_INDEX = text(
+    r"invalid device ordinal|hiperrorinvaliddevice\b|device ordinal[^\n]{0,30}(?:invalid|out of range)|device >= 0 && device < num_gpus"
+)
+
 _DRI_ALONE = any_of(
     told(r"devices?\b[^\n]{0,60}\b(?:without|but not|and not|lacks?|not) /dev/kfd"),
     all_of(
@@ -82,10 +94,10 @@ RULES = (
     Rule(
         kind="kfd-not-mapped",
         symptom="kfd absent",
-        needs=any_of(opened("ENOENT", f"{KFD}|{RENDER}|/dev/dri"), text(r"/dev/kfd[^\n]{0,60}(?:no such file|not found|does not exist|missing|no such node)"), _DRI_ALONE),
+        needs=any_of(opened("ENOENT", f"{KFD}|{RENDER}|/dev/dri"), text(_NOT_INSIDE), _DRI_ALONE),
         unless=any_of(text(rf"{NO_NODE}[^\n]{{0,160}}/dev/(?:kfd|dri)"), text(r"config_hsa_amd|\bdkms|kernel driver in use|rock module is not loaded|unknown symbol|key was rejected"), text(WSL)),
         signs=(
-            Sign(4, "/dev/kfd is not there inside", any_of(opened("ENOENT", KFD), text(r"/dev/kfd[^\n]{0,60}(?:no such file|not found|does not exist|missing|no such node)"))),
+            Sign(4, "/dev/kfd is not there inside", any_of(opened("ENOENT", KFD), text(_NOT_INSIDE))),
             Sign(5, "the DRM nodes were passed, and /dev/kfd was not", _DRI_ALONE),
             Sign(2, "a render node is not there inside", opened("ENOENT", RENDER)),
             Sign(3, "the host's driver is loaded", text(r"rock module (?:version \S+ )?is loaded|lsmod[^\n]{0,40}amdgpu|amdgpu[^\n]{0,20}loaded")),
@@ -142,12 +154,15 @@ RULES = (
     Rule(
         kind="igpu-interference",
         symptom="crash",
-        needs=any_of(text(CRASH), text(r"\bcrash(?:es|ed)?\b|found 2 rocm devices|hang|invalid device function|no kernel image|wrong (?:gpu|device)|device 0")),
+        needs=all_of(
+            any_of(text(CRASH), text(r"\bcrash(?:es|ed)?\b|found 2 rocm devices|hang|invalid device function|no kernel image|kernel image is invalid|errorinvalidimage|wrong (?:gpu|device)|device 0")),
+            any_of(fact(_two_with_an_apu), _PROCESSORS_OWN, _HIDING_HELPS),
+        ),
         signs=(
             Sign(4, "two targets are there, and one is a processor's own GPU", fact(_two_with_an_apu)),
-            Sign(4, "a processor's own GPU is enumerated too", text(r"\bi-?gpu\b|integrated (?:gpu|graphics)|raphael|renoir|cezanne|vega 8\b|granite ridge|\bapu\b[^\n]{0,40}(?:and|plus|\+)")),
+            Sign(4, "a processor's own GPU is enumerated too", _PROCESSORS_OWN),
             Sign(2, "it crashes", any_of(text(CRASH), text(r"\bcrash(?:es|ed)?\b"))),
-            Sign(1, "hiding it helps", anywhere(r"hide the i-?gpu|disable[^\n]{0,20}(?:i-?gpu|integrated)|hip_visible_devices")),
+            Sign(1, "hiding it helps", _HIDING_HELPS),
             Sign(-3, "an override is set", variable("HSA_OVERRIDE_GFX_VERSION.*", r"\d")),
             Sign(-3, "the GPU was reset", text(r"gpu reset|ring \S+ timeout|fence wait")),
             Sign(-4, "one target alone is named, and no processor's own GPU", all_of(fact(lambda seen: len(seen.gfx) == 1), absent(text(r"i-?gpu|integrated|raphael|renoir|vega 8|\bapu\b")))),
@@ -158,10 +173,10 @@ RULES = (
     Rule(
         kind="hip-visible-devices-empty",
         symptom="no gpu",
-        needs=any_of(variable(_MASKS), text(_MASK_NAMED)),
+        needs=any_of(variable(_MASKS), text(_MASK_NAMED), all_of(_BAD_INDEX, remedy(_MASK_NAMED))),
         signs=(
             Sign(7, "a program refuses this variable", text(rf"please use \S{{0,10}}_visible_devices instead|(?:{_MASK_NAMED})[^\n]{{0,60}}(?:not supported|unsupported|invalid|must|conflict|inconsistent)")),
-            Sign(5, "an index is not among the devices that are left", text(r"invalid device ordinal|hiperrorinvaliddevice\b|device ordinal[^\n]{0,30}(?:invalid|out of range)|device >= 0 && device < num_gpus")),
+            Sign(5, "an index is not among the devices that are left", _BAD_INDEX),
             Sign(3, "no GPU is left", text(NO_GPU)),
             Sign(2, "a mask of devices is set", any_of(variable(_MASKS), text(_MASK_NAMED))),
             Sign(3, "a mask names nothing: empty, -1 or no number", fact(_hides_all)),

@@ -13,6 +13,7 @@ RULES = (
         needs=text(_QUANTIZERS),
         signs=(
             Sign(6, "a library for quantised weights has no build for this ROCm", text(rf"(?:{_QUANTIZERS})[^\n]{{0,200}}(?:{_LACKING})|(?:{_LACKING})[^\n]{{0,200}}(?:{_QUANTIZERS})")),
+            Sign(4, "it takes its build for the CPU", text(r"load\w{0,6}[^\n]{0,160}libbitsandbytes_cpu")),
             Sign(1, "it looked for a file of another ROCm version", text(r"_rocm\d\d\b|libbitsandbytes_(?:rocm|hip|cpu)")),
             Sign(-3, "it is a warning about an experimental build", text(r"experimental")),
         ),

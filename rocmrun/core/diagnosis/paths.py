@@ -19,7 +19,7 @@ from rocmrun.core.diagnosis.looks import (
 from rocmrun.core.diagnosis.refused import refused, refused_at
 from rocmrun.core.diagnosis.words import CACHE, CRASH, DENIED, NO_SPACE, READ_ONLY
 
-_REFUSED = rf"(?:{DENIED}|{READ_ONLY}|not (?:a )?writ(?:able|eable)|cannot (?:write|create)|could not (?:create|write|open)|unable to (?:create|write)|failed to create)"
+_REFUSED = rf"(?:{DENIED}|{READ_ONLY}|not (?:a )?writ(?:able|eable)|cannot (?:write|create)|could not (?:create|write|open)|(?:unable|not able) to (?:create|write|access)|(?:no|lacks?|without) (?:write )?(?:permissions?|access) |failed to create)"
 _CACHE_REFUSED = refused_at(
     CACHE, rf"{CACHE}[^\n]{{0,160}}{_REFUSED}|{_REFUSED}[^\n]{{0,160}}{CACHE}"
 )
@@ -175,6 +175,7 @@ RULES = (
             Sign(6, "there is no temporary directory that can be used", text(
                 r"temp_directory_path|no usable temporary directory|(?:no such file or directory|not a directory|does not exist|cannot create|cannot access)\W{1,4}/tmp(?:['\"/ ]|$)|/tmp['\"]?\W{0,3}(?:: )?(?:no such file|not a directory|does not exist|is missing)|tmpdir[^\n]{0,60}(?:missing|does not exist|no such|not a directory|not writable|invalid)|mk[sd]temp[^\n]{0,60}(?:no such file|fail)|no \S{0,4}/tmp"
             )),
+            Sign(-4, "a disk is full: no file can be made to try the directory", any_of(text(NO_SPACE), remedy(r"\b(?:disk|free|more|some) (?:up )?(?:\w+ )?space\b"))),
             Sign(4, "TMPDIR lies in shared memory", _MEMORY_DIRECTORY),
             Sign(1, "the runtime fails with errors that are not true", all_of(_MEMORY_DIRECTORY, text(rf"out ?of ?memory|invalidvalue|{CRASH}"))),
         ),

@@ -154,15 +154,33 @@ _ROOTS_ALONE = any_of(
 # The engine looks a name up in the image's /etc/group, whatever the host has.
 _NAME_NOT_IN_IMAGE = text(r"unable to find group (?:render|video): no matching entries")
 
+# Whoever retells a refusal often names neither node nor errno, and says which group mended it.
+_GROUP_HELPED = all_of(
+    text(r"permissions?\b|access|denied"),
+    remedy(r"(?:usermod|gpasswd|adduser|addgroup)\b[^\n]{0,40}\b(?:render|video)\b"),
+    absent(NODE_DENIED),
+)
+_FOR_A_GROUP = text(
+    r"(?:restricted|limited|belongs?|owned|open(?:ed)?|accessible) (?:only )?(?:to|by|for) (?:the )?(?:root:|group )(?:render|video)\b"
+)
+_BOOLEAN_HELPED = all_of(
+    text(r"/dev\b|access|denied|\bgpus?\b"),
+    unquoted(
+        remedy(r"container_use_devices\W{1,4}(?:on|1|true)|setsebool[^\n]{0,20}container_use_d")
+    ),
+)
+
 RULES = (
     Rule(
         kind="render-gid-mismatch",
         symptom="denied",
-        needs=any_of(NODE_DENIED, _UNSEEN, _OLD_ROCMINFO, fact(_group_lacking), _NAME_NOT_IN_IMAGE),
+        needs=any_of(NODE_DENIED, _UNSEEN, _OLD_ROCMINFO, fact(_group_lacking), _NAME_NOT_IN_IMAGE, _GROUP_HELPED),
         unless=any_of(NODE_AVC, fact(_mapped)),
         signs=(
             Sign(4, "a node may not be opened: EACCES", NODE_DENIED),
             Sign(4, "the node's group is not among the process's groups", fact(_group_lacking)),
+            Sign(5, "access is lacking, and the group of the nodes mended it", _GROUP_HELPED),
+            Sign(4, "a node is said to be for one group alone", all_of(_FOR_A_GROUP, absent(fact(_group_lacking)))),
             Sign(2, "no GPU is seen", _UNSEEN),
             Sign(2, "the process is not root inside", fact(user_named)),
             Sign(3, "the nodes belong to a group of this host", any_of(told(r"(?:node|owner|nodes|kfd|ls)[\w./* ]*: [^\n]{0,60}root[:/ ]{1,2}(?:render|video|\d+)|renderd\S* root:render"), fact(lambda seen: bool(_gated(seen))))),
@@ -266,10 +284,11 @@ RULES = (
     Rule(
         kind="selinux-denied",
         symptom="denied",
-        needs=any_of(NODE_AVC, all_of(SELINUX, any_of(NODE_DENIED, _UNSEEN, absent(LABELLED_FILES)))),
+        needs=any_of(NODE_AVC, _BOOLEAN_HELPED, all_of(SELINUX, any_of(NODE_DENIED, _UNSEEN, absent(LABELLED_FILES)))),
         signs=(
             Sign(7, "SELinux refused access to a device node", NODE_AVC),
             Sign(3, "SELinux is enforcing", SELINUX),
+            Sign(3, "SELinux's boolean for devices mended it", _BOOLEAN_HELPED),
             Sign(2, "a node may not be opened, or no GPU is seen", any_of(NODE_DENIED, _UNSEEN)),
             Sign(2, "the boolean for devices is off, or a label was taken away", unquoted(anywhere(r"container_use_devices|label[=:]disable|setenforce 0|dri_device_t|permissive"))),
             Sign(1, "the mode allows it", node(GPU_NODES, lambda mode, _owner, _group: mode is not None and mode & 0o006 == 0o006)),

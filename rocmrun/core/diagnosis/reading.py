@@ -14,7 +14,7 @@ from rocmrun.core.host import HostFacts
 # Never the cause of anything: kept aside, and told only when nothing else is there.
 NOISE = {
     "libdrm-ids-warning": r"amdgpu\.ids\b|libdrm_amdgpu\.so\b[^\n]{0,80}(?:cannot open|no such file)|fail(?:ed)? to open libdrm_amdgpu",
-    "numa-balancing": r"numa (?:auto )?balancing\W{1,3}(?:is )?(?:enabled|on\b|not (?:off|disabled))|numa_balancing(?:=0|\W{1,4}1\b)",
+    "numa-balancing": r"numa (?:auto )?balancing\W{1,3}(?:is )?(?:enabled|on\b|not (?:off|disabled))|automatic numa balancing[^\n]{0,30}\b(?:enabled|on)\b|\btask_numa_work\b|numa_balancing(?:=0|\W{1,4}1\b)",
     "miopen-workspace": r"\[isenoughworkspace\]",
 }
 ERRNO = (

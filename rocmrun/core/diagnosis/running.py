@@ -4,6 +4,8 @@ from rocmrun.core.diagnosis.amounts import request_fits
 from rocmrun.core.diagnosis.evidence import Evidence, Quotes
 from rocmrun.core.diagnosis.finding import Look, Rule, Sign
 from rocmrun.core.diagnosis.looks import (
+    absent,
+    all_of,
     any_of,
     anywhere,
     fact,
@@ -19,6 +21,12 @@ from rocmrun.core.diagnosis.words import NO_GPU
 _HARDWARE = text(
     r"uncorrectable|\bras\b[^\n]{0,60}(?:error|fatal|poison|ue\b|count|bad page|threshold)|ecc[^\n]{0,30}(?:error|uncorrectable|double)|double[- ]bit|cper_severity|\bcper\b|aca entry|aca bank|\[hardware error\]|poison (?:is )?(?:consumed|consumption|detected|creation)|erre\w*event_\w+|athub_interrupt|bad pages?|mca_\w+|gpu_health\W{1,3}0"
 )
+# A bus or a memory mended it by itself; firmware tells that of other devices too.
+_CORRECTED = all_of(
+    text(r"severity: corrected|corrected by h/w"),
+    absent(text(r"uncorrect|\bfatal\b|severity: (?!corrected)|poison|athub")),
+)
+_FIRST = r"(?:first|1st) (?:run|iteration|convolution|step|image|inference|epoch|decode|request|batch|forward|call|init\w{0,12})"
 _RESET = text(
     r"gpu reset|ring [\w.]{1,40} timeout|fence wait (?:loop )?time ?(?:d )?out|qcm fence|unrecoverable state|unsuccessful queues? preemption|gpu hang|hw exception|mode[12] reset|device lost|hiperrorlaunchtimeout|evict[^\n]{0,30}queue[^\n]{0,20}fail|queue preemption|(?:hws|mes|cp) (?:hang|failed|hung)|failed to (?:reset|wait)|mes failed to (?:response|respond)|soft reset|wedged|vram is lost"
 )
@@ -58,6 +66,7 @@ RULES = (
         kind="ras-ecc",
         symptom="hardware",
         needs=_HARDWARE,
+        unless=_CORRECTED,
         signs=(
             Sign(7, "the GPU reported a hardware error", _HARDWARE),
             Sign(1, "it hung or was reset", _RESET),
@@ -82,7 +91,7 @@ RULES = (
         symptom="slow",
         needs=text(r"second|minute|slow|miopen|find_mode|first (?:run|iteration|convolution|step|decode)|warm ?-?up|\d{2,}(?:\.\d+)? ?s\b|took|tuning|autotun"),
         signs=(
-            Sign(4, "the first or every run takes minutes", text(r"(?:executed|finished|done|completed|took|takes?|in)\b[^\n]{0,30}\b(?:\d{3,}(?:\.\d+)? ?(?:s\b|sec)|\d+ ?min)|first (?:run|iteration|convolution|step|image|inference|epoch|decode|request)\b[\s\S]{0,80}?(?:slow|min|\d{2,}(?:\.\d+)? ?s\b|long)|(?:slow|minutes|long|hours)[^\n]{0,60}first (?:run|iteration|convolution|step|image|time)")),
+            Sign(4, "the first or every run takes minutes", text(rf"(?:executed|finished|done|completed|took|takes?|in)\b[^\n]{{0,30}}\b(?:\d{{3,}}(?:\.\d+)? ?(?:s\b|sec)|\d+ ?min)|{_FIRST}\b[\s\S]{{0,80}}?(?:slow|min|\d{{2,}}(?:\.\d+)? ?s\b|long)|(?:slow|minutes|long|hours)[^\n]{{0,60}}(?:{_FIRST}|first time)")),
             Sign(3, "MIOpen searches or compiles kernels", text(r"miopen[^\n]{0,120}(?:find|search|compil|tun|perf db|find-db|missing|cache)|miopen_find_(?:mode|enforce)|find_mode|exhaustive|missing system database|miopenfindconvolution|naive_conv|hipconvolution")),
             Sign(3, "another way of MIOpen's to search changes it", remedy(r"miopen_find_mode")),
             Sign(2, "later runs are fast", anywhere(r"second (?:run|iteration)[^\n]{0,40}(?:fast|\d)|(?:after|before|later)[^\n]{0,40}\b\d{1,2} ?s\b")),

@@ -22,9 +22,12 @@ NO_NODE = r"(?:gathering device information|adding custom device|adding device|\
 CACHE = r"(?:\.?cache\b|caches?/|\.triton|triton/|miopen|inductor|\.config/|numba|matplotlib|mplconfig|huggingface|hf_home|hf_hub|torch_extensions|\.local/share|\.vllm|vllm_cache|xdg_cache|\.inductor|hub/models)"
 HYPERVISED = r"docker desktop|desktop-linux|docker-desktop|linuxkit|rancher[ -]desktop|\bcolima\b|podman[ -]machine|orbstack|\blima-vm\b|\b[a-z]:\\[^\n>]{0,200}> ?docker\b"
 SANDBOX = r"\brunsc\b|gvisor|\bkata\b|kata-|sysbox|firecracker"
-TAG_MOVED = r"digest[^\n]{0,60}(?:changed|differs?|mismatch|moved|another)|tag[^\n]{0,60}(?:moved|re-?pushed|overwritten|points to|changed|replaced|(?:names?|is|has) another)|same tag[^\n]{0,60}(?:different|other|another)|different (?:image|digest)"
+TAG_MOVED = r"digest[^\n]{0,60}(?:changed|differs?|mismatch|moved|another)|tag[^\n]{0,60}(?:moved|re-?pushed|overwritten|points to|changed|replaced|(?:names?|is|has) another)|same tag[^\n]{0,60}(?:different|other|another)|\btag\b[^\n]{0,20}\b(?:same|unchanged|identical)\b[^\n]{0,120}\b(?:differs?|different|changed|another)|different (?:image|digest)"
 DRIVER_OF_ANOTHER_VERSION = (
     r"driver/library version mismatch|api mismatch: the client has (?:the )?version"
+)
+EVERY_RIGHT_WORKS = (
+    r"privileged\W{1,4}(?:works|ok\b|yes|true)|(?:works|succeeds)[^\n]{0,20}privileged"
 )
 WSL = r"\bwsl ?2?\b(?!-)|microsoft-standard|/dev/dxg|libdxcore|librocdxg|dxg_detection|\bwindows (?:10|11|server|host)|(?:host|os|platform|system)[\w.]*: windows|hip sdk for windows"
 ROOTLESS = (

@@ -40,6 +40,7 @@ def test_secrets_and_names_are_masked(text: str, private: str) -> None:
         "root is not member of \"video\" group",
         "MAX_TOKENS 4096, tokens/s 48213",
         "OSError: [Errno 30] Read-only file system: '/opt/venv/x'",
+        "line 10: /opt/app/etc/passwd: Read-only file system",
     ],
 )  # fmt: skip
 def test_what_tells_the_cause_stays(text: str) -> None:
