@@ -104,7 +104,7 @@ RULES = (
         signs=(
             Sign(4, "this torch came from the default index, which has none for ROCm", _DEFAULT_INDEX),
             Sign(6, "this torch is no ROCm build", _OTHER_VENDOR),
-            Sign(5, "it speaks of CUDA, and a torch of ROCm's index mended it", all_of(_ROCM_INDEX_HELPED, absent(_OTHER_VENDOR))),
+            Sign(4, "it speaks of CUDA, and a torch of ROCm's index mended it", all_of(_ROCM_INDEX_HELPED, absent(_OTHER_VENDOR))),
             Sign(1, "it fails as a CUDA build does without NVIDIA", text(r"nvidia driver|not compiled with cuda|libcuda")),
             Sign(1, "the GPU is AMD's", _AMD_GPU),
             Sign(-3, "an installation put it there", _REPLACED),

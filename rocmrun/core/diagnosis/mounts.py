@@ -71,8 +71,8 @@ RULES = (
         signs=(
             Sign(6, "sudo cannot become another user: setuid has no effect", text(r"no new privileges|must be (?:owned by uid 0 and have the )?setuid|setresuid\([^\n]{0,60}(?:not permitted|eperm)|su: cannot set (?:groups|user)|setgroups[^\n]{0,30}not permitted|unable to change to (?:root|runas) [gu]id")),
             Sign(4, "sudo runs without root's rights: no-new-privileges, or a file system without setuid", text(r"effective uid is not 0")),
-            Sign(-3, "setuid has no effect there for another reason", any_of(told(r"\bnosuid\b"), text(r"qemu-user|\bemulated\b|binfmt"))),
-            Sign(2, "no-new-privileges is set", any_of(flag(r"no-new-privileges"), anywhere(r"no[-_ ]new[-_ ]priv|nonewprivs\W{1,4}1|allowprivilegeescalation\W{1,3}false"))),
+            Sign(-3, "setuid has no effect there for another reason", any_of(told(r"(?<!not )\bnosuid\b"), text(r"qemu-user|\bemulated\b|binfmt"))),
+            Sign(2, "no-new-privileges is set", any_of(flag(r"no-new-privileges"), anywhere(r"no[-_ ]new[-_ ]priv|nonewprivs\W{1,4}1|nonewprivileges\W{1,4}true|allowprivilegeescalation\W{1,3}false"))),
         ),
     ),
     Rule(

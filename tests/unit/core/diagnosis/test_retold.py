@@ -125,6 +125,8 @@ def test_which_right_or_limit_it_is(told: str, kind: str) -> None:
         ('sudo: The "no new privileges" flag is set', {"no-new-privileges-setuid"}),
         ("sudo: effective uid is not 0, is sudo on a file system with the 'nosuid' option set", set()),
         ("sudo: effective uid is not 0\nflags: [\"--security-opt=no-new-privileges\"]", {"no-new-privileges-setuid"}),
+        ("sudo: effective uid is not 0\nsecurityContext: noNewPrivileges: true\nmount: / is not nosuid", {"no-new-privileges-setuid"}),
+        ("sudo: effective uid is not 0\nsecurityContext: noNewPrivileges: false", set()),
         ("[Hardware Error]: event severity: corrected\n[Hardware Error]: PCIe error", set()),
         ("[Hardware Error]: event severity: fatal\n[Hardware Error]: PCIe error", {"ras-ecc"}),
     ],
