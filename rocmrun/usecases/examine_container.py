@@ -1,5 +1,6 @@
 """Look at a container that runs, for a moment or for a while, and judge what was seen."""
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from rocmrun.core.running.checks import container_checks
 from rocmrun.core.running.observation import Observation, Sample
 from rocmrun.core.running.operator_logs import operator_checks
 from rocmrun.core.running.record import ContainerRecord, container_record
-from rocmrun.errors import EngineFailed, RocmrunError
+from rocmrun.errors import EngineFailed, EngineUnreachable, RocmrunError
 from rocmrun.system.cgroup_files import Cgroup
 from rocmrun.system.container_processes import read_process, shm_use
 from rocmrun.system.processes import container_of
@@ -112,16 +113,19 @@ def _watched(
         for at in _moments(watch):
             sample = _sample(record, gpus, tree, cgroup, machine_root, at)
             if not sample.processes:
-                return replace(seen, record=_ended(engine, record))
+                return replace(seen, record=_now(engine, record))
             seen = replace(seen, samples=(*seen.samples, sample))
             watch.on_sample(seen)
     except KeyboardInterrupt:
         seen = replace(seen, interrupted=True)
+    # It may have been started again between two samples, or have become unhealthy.
+    with contextlib.suppress(EngineUnreachable):
+        seen = replace(seen, record=_now(engine, record))
     return seen
 
 
-def _ended(engine: Engine, record: ContainerRecord) -> ContainerRecord:
-    """Return the record of a container that has ended while it was looked at."""
+def _now(engine: Engine, record: ContainerRecord) -> ContainerRecord:
+    """Return the record of a container as it is by now: it may have ended while it was looked at."""
     try:
         found = engine.inspect(record.container_id)
     except EngineFailed:

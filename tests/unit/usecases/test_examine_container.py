@@ -341,3 +341,18 @@ def test_the_number_of_a_container_that_has_ended_is_anothers(machine: Path) -> 
 
     assert [len(sample.processes) for sample in found.seen.samples] == [1]
     assert not [rate for rate in found.seen.rates if rate.process.name == "sshd"]
+
+
+def test_a_container_that_is_started_again_meanwhile_is_no_healthy_one(machine: Path) -> None:
+    """Each sample finds processes; the engine's record tells at the end what happened between them."""
+    engine = an_engine()
+    container = started(engine)
+    runs_on(machine, container)
+
+    def meanwhile() -> None:
+        engine.containers_by_id[container].record["RestartCount"] = 3
+
+    found = examined(engine, machine, clock=Clock(meanwhile=meanwhile))
+
+    state = next(check for check in found.diagnosis.checks if check.id == "state")
+    assert (state.result, state.evidence) == ("warn", "running, started again 3 times")
