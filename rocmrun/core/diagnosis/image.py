@@ -26,7 +26,7 @@ _LINKED_AS_ANOTHER = text(
 _PYTHON = r"(?:/[\w.+-]{1,60}){0,8}/?python(?:3(?:\.\d{1,2})?)?"
 _AMD_GPU = text(r"\bgfx\d|radeon|instinct|\bamd\b|\bmi\d{2,3}x?\b|\brx ?\d{3,4}|\b\d{4} ?xtx?\b")
 _OTHER_VENDOR = text(
-    r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver|cuda driver version is insufficient for cuda"
+    r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver|\b(?:torch|wheels?)\b[^\n]{0,30}\bcuda\b[^\n]{0,30}\b(?:even (?:when|though|if)|although|despite|instead of|rather than)\b[^\n]{0,20}\brocm\b|cuda driver version is insufficient for cuda"
 )
 # What comes with ROCm's own compiler, whoever else has a clang.
 _OWN_COMPILER_ELSEWHERE = text(
@@ -34,6 +34,9 @@ _OWN_COMPILER_ELSEWHERE = text(
 )
 _SPACE_SAID = text(
     r"(?<!/)\b(?:paths?|director(?:y|ies)|folders?|names?)\b[^\n]{0,30}\b(?:has|have|with|contains?) (?:an? )?(?:white ?)?spaces?\b(?! left)|\b(?:a |white ?)spaces? in (?:the |its |your |my |this )?(?:\w+ )?(?:path|directory|folder|name)"
+)
+_SPACE_SHOWN = text(
+    r"(?:sys\.prefix|\bprefix|venv|install(?:ed)?(?:_dir|_path)?|python|\bpath|cwd|directory|location)[\w. ]*\W{1,4}['\"]?(?:/[\w.()&+-]+)*/[\w.()&+-]+ +[\w.()&+-](?:(?! /)[^\n'\":(]){0,40}(?<! )/|file \"[^\"\n]* [^\"\n]*/(?:site|dist)-packages|/[\w.-]+ [\w.-]+/[^\n]{0,80}(?:site-packages|lib/python|venv)"
 )
 # `pip show torch`: wheels for ROCm and for the CPU have a local part, "+rocm7.2".
 _DEFAULT_INDEX = all_of(text(r"^name: torch\nversion: \d+\.\d+(?:\.\d+)?$"), _AMD_GPU)
@@ -46,7 +49,7 @@ _ROCM_INDEX_HELPED = all_of(
     absent(text(r"hip error|invalid device function|no kernel image")),
 )
 _BRINGS_ANOTHER = text(
-    r"install\w{0,6}[^\n]{0,40}\b(?:cuda|nvidia|cpu)(?:-only)? (?:versions?|builds?|wheels?|variants?) of (?:py)?torch\b|(?:py)?torch\b[^\n]{0,30}\b(?:gets|is|was|are|were) (?:replaced|overwritten)"
+    r"install\w{0,6}[^\n]{0,40}\b(?:cuda|nvidia|cpu)(?:-only)? (?:versions?|builds?|wheels?|variants?) of (?:py)?torch\b|(?:updat|upgrad|reinstall|uninstall)\w{0,4}[^\n]{0,80}\b(?:py)?torch[ -](?:cpu|cuda)\b|(?:py)?torch\b[^\n]{0,30}\b(?:gets|is|was|are|were) (?:replaced|overwritten)"
 )
 # An installation or an update came between the torch that worked and this one.
 _REPLACED = text(
@@ -209,10 +212,10 @@ RULES = (
     Rule(
         kind="path-with-space",
         symptom="arch",
-        needs=any_of(_SPACE_SAID, text(r"(?:sys\.prefix|\bprefix|venv|install(?:ed)?(?:_dir|_path)?|python|\bpath|cwd|directory|location)[\w. ]*\W{1,4}['\"]?(?:/[\w.()&+-]+)*/[\w.()&+-]+ +[\w.()&+-][^\n'\":(]{0,40}/|file \"[^\"\n]* [^\"\n]*/(?:site|dist)-packages|/[\w.-]+ [\w.-]+/[^\n]{0,80}(?:site-packages|lib/python|venv)")),
+        needs=any_of(_SPACE_SAID, _SPACE_SHOWN),
         signs=(
             Sign(5, "a directory on the way is said to have a space in its name", _SPACE_SAID),
-            Sign(5, "Python is installed below a directory with a space in its name", text(r"(?:sys\.prefix|\bprefix|venv|install(?:ed)?(?:_dir|_path)?|python|\bpath|cwd|directory|location)[\w. ]*\W{1,4}['\"]?(?:/[\w.()&+-]+)*/[\w.()&+-]+ +[\w.()&+-][^\n'\":(]{0,40}/|file \"[^\"\n]* [^\"\n]*/(?:site|dist)-packages|/[\w.-]+ [\w.-]+/[^\n]{0,80}(?:site-packages|lib/python|venv)")),
+            Sign(5, "Python is installed below a directory with a space in its name", _SPACE_SHOWN),
             Sign(3, "no kernel is found", text(r"no kernel image|invalid device function|nobinaryforgpu")),
         ),
     ),

@@ -74,7 +74,10 @@ _PROCESSORS_OWN = text(
     r"\bi-?gpu\b|integrated (?:gpu|graphics)|raphael|renoir|cezanne|vega 8\b|granite ridge|\bapu\b[^\n]{0,40}(?:and|plus|\+)"
 )
 _HIDING_HELPS = anywhere(
-    r"hide the i-?gpu|disable[^\n]{0,20}(?:i-?gpu|integrated)|(?:hip|cuda|rocr)_visible_devices"
+    r"hide the i-?gpu|disabl\w{1,3}[^\n]{0,20}(?:i-?gpu|igp\b|integrated)|(?:i-?gpu|igp|integrated (?:gpu|graphics))\b[^\n]{0,30}\bdisabled|(?:hip|cuda|rocr)_visible_devices"
+)
+_OFF_HELPED = remedy(
+    r"(?:disabl\w{1,3}|switch\w{0,3} off|turn\w{0,3} off)[^\n]{0,20}(?:i-?gpu|igp\b|integrated)|(?:i-?gpu|igp|integrated (?:gpu|graphics))\b[^\n]{0,30}\b(?:disabled|off)\b"
 )
 _NOT_INSIDE = r"/dev/kfd\b[^\n]{0,60}(?:no such file|not found|does not exist|missing|absent|no such node|(?:not|n't)(?: be)? (?:present|there\b|mapped|passed|bound|created))"
 _BAD_INDEX = text(
@@ -155,7 +158,7 @@ RULES = (
         kind="igpu-interference",
         symptom="crash",
         needs=all_of(
-            any_of(text(CRASH), text(r"\bcrash(?:es|ed)?\b|found 2 rocm devices|hang|invalid device function|no kernel image|kernel image is invalid|errorinvalidimage|wrong (?:gpu|device)|device 0")),
+            any_of(_OFF_HELPED, text(CRASH), text(r"\bcrash(?:es|ed)?\b|found 2 rocm devices|hang|invalid device function|no kernel image|kernel image is invalid|errorinvalidimage|wrong (?:gpu|device)|device 0")),
             any_of(fact(_two_with_an_apu), _PROCESSORS_OWN, _HIDING_HELPS),
         ),
         signs=(
@@ -163,6 +166,7 @@ RULES = (
             Sign(4, "a processor's own GPU is enumerated too", _PROCESSORS_OWN),
             Sign(2, "it crashes", any_of(text(CRASH), text(r"\bcrash(?:es|ed)?\b"))),
             Sign(1, "hiding it helps", _HIDING_HELPS),
+            Sign(3, "without the processor's own GPU it works", _OFF_HELPED),
             Sign(-3, "an override is set", variable("HSA_OVERRIDE_GFX_VERSION.*", r"\d")),
             Sign(-3, "the GPU was reset", text(r"gpu reset|ring \S+ timeout|fence wait")),
             Sign(-4, "one target alone is named, and no processor's own GPU", all_of(fact(lambda seen: len(seen.gfx) == 1), absent(text(r"i-?gpu|integrated|raphael|renoir|vega 8|\bapu\b")))),
