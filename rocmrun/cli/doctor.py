@@ -102,7 +102,7 @@ def command(  # noqa: PLR0913  # one parameter an option
     case = look(
         ask,
         host_root=host_root,
-        log=read_log(log) if log else None,
+        log=read_log(log) if log is not None else None,
         report=read_report(probe_report) if probe_report else None,
         connect=connect,
         host=host,

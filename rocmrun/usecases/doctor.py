@@ -235,6 +235,10 @@ def read_log(path: str) -> str:
     Raises:
         UsageError: it cannot be read.
     """
+    if not path:
+        # As a variable that is not set leaves it: no other question is answered in its place.
+        msg = "--log names no file"
+        raise UsageError(msg, hint="- is standard input")
     try:
         return read_bounded(path, MOST_CHARACTERS)
     except OSError as error:

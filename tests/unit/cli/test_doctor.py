@@ -129,3 +129,14 @@ def test_all_kinds_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     kinds = said(capsys)["kinds"]
     assert isinstance(kinds, list)
     assert [row["kind"] for row in kinds] == list(KINDS)
+
+
+def test_a_log_without_a_name_is_no_question_about_the_host(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`--log "$LOG"` with a variable that is not set must not say that all is well."""
+    assert run(["doctor", "--log", "", "--json"]) == 2
+
+    assert said(capsys)["error"] == {
+        "slug": "usage", "code": 2, "message": "--log names no file", "hint": "- is standard input", "details": [],
+    }  # fmt: skip
