@@ -17,6 +17,8 @@ NOISE = {
     "numa-balancing": r"numa (?:auto )?balancing\W{1,3}(?:is )?(?:enabled|on\b|not (?:off|disabled))|automatic numa balancing[^\n]{0,30}\b(?:enabled|on)\b|\btask_numa_work\b|numa_balancing(?:=0|\W{1,4}1\b)",
     "miopen-workspace": r"\[isenoughworkspace\]",
 }
+# What a launch made of a log is no evidence of its own.
+_CONCLUSION = re.compile(r"^\s*(?:hint: )?likely cause: .*: rocmrun explain [\w-]+\s*$")
 ERRNO = (
     ("EACCES", r"permission denied|eacces|errno[ =:]{1,3}13\b"),
     ("EPERM", r"operation not permitted|eperm|errno[ =:]{1,3}1\b"),
@@ -106,6 +108,8 @@ def _without_noise(lines: tuple[Line, ...]) -> tuple[tuple[Line, ...], dict[str,
     noise: dict[str, list[Line]] = {}
     patterns = [(kind, re.compile(pattern)) for kind, pattern in NOISE.items()]
     for line in lines:
+        if _CONCLUSION.search(line.text):
+            continue
         kind = next((kind for kind, pattern in patterns if pattern.search(line.lower)), None)
         if kind is None:
             kept.append(line)

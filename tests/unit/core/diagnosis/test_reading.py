@@ -1,4 +1,4 @@
-"""What a listing of device nodes says."""
+"""What a text says: listings of device nodes, and whose words they are."""
 
 import pytest
 
@@ -27,3 +27,13 @@ def test_a_listing_with_a_date_points_to_the_missing_group() -> None:
     )
 
     assert names(found_in(text))[0] == "render-gid-mismatch"
+
+
+def test_what_a_launch_concluded_is_no_evidence() -> None:
+    """The same log is read the same with and without the hint that a launch put below it."""
+    log = "OSError: [Errno 30] Read-only file system: '/app/state'\n"
+    concluded = "hint: likely cause: The image's file system is read-only: rocmrun explain readonly-rootfs\n"
+
+    assert read_text(concluded).log.lines == ()
+    assert names(found_in(log + concluded)) == names(found_in(log))
+    assert [f.points for f in found_in(log + concluded)] == [f.points for f in found_in(log)]
