@@ -142,6 +142,63 @@ def test_real_extensions_say_why_they_do_not_work() -> None:
     assert wrong["flashinfer"] == "ModuleNotFoundError: No module named 'tvm_ffi'"
 
 
+def test_real_gpus_pass_full_alone_and_together() -> None:
+    """Two of one model: each identified, right in every format, fast, and as fast as the other."""
+    report = read("cuda-torch-2.11.0-two-gpus-full.jsonl")
+
+    assert (report.status, report.level, report.noise_lines) == ("pass", "full", 0)
+    assert {check.status for check in report.checks} == {"pass"}
+    addresses = []
+    for device in (0, 1):
+        for precision in ("fp32", "fp64", "fp16", "bf16", "fp8"):
+            product = report.find("device", f"matmul_{precision}", device)
+            assert product is not None
+            assert 0 <= product.evidence["worst_share_of_bound"] < 1
+        for name in ("memory_pattern", "convolution", "reduction", "attention", "compile"):
+            assert report.find("device", name, device) is not None
+        identity = report.find("device", "identity", device)
+        assert identity is not None
+        addresses.append(identity.evidence["pci_address"])
+        siblings = report.find("device", "siblings", device)
+        assert siblings is not None
+        assert all(0.8 < share < 1.25 for share in siblings.evidence["share_of_others_median"].values())  # fmt: skip
+    assert len(set(addresses)) == 2
+    for name in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"):
+        together = report.find("collectives", name)
+        assert together is not None
+        assert together.evidence["sizes"][-1]["busbw_gb_per_s"] > 0
+
+
+def test_one_real_gpu_is_proved_without_rights() -> None:
+    """At quick: no capability, nothing of the host reached, and nothing to do together."""
+    report = read("cuda-torch-2.11.0-one-gpu-quick.jsonl")
+
+    assert (report.status, report.failures) == ("pass", ())
+    capabilities = report.find("environment", "capabilities")
+    assert capabilities is not None
+    assert capabilities.evidence["CapBnd"] == "0" * 16
+    isolation = [check for check in report.checks if check.group == "isolation"]
+    assert (len(isolation), {check.status for check in isolation}) == (13, {"pass"})
+    together = report.find("collectives", "all_reduce")
+    assert together is not None
+    assert together.reason == "there is only one device"
+
+
+def test_extensions_were_called_on_a_real_gpu() -> None:
+    """What computes, what is built for another torch, and what is not there are told apart."""
+    report = read("extensions-torch-2.11.0-cuda.jsonl")
+    found = {check.name: check for check in report.checks}
+
+    assert found["triton"].evidence["wrong"] == 0
+    assert found["bitsandbytes"].evidence["linked"] == "cuda"
+    assert found["bitsandbytes"].evidence["largest_error"] < (found["bitsandbytes"].threshold or 0)
+    assert found["torchvision"].evidence["kept"] == [0, 2]
+    wrong = reasons(report, "operators")
+    assert wrong["flash_attn"] == "there is no module flash_attn here"
+    assert "xFormers wasn't build with CUDA support" in wrong["xformers"]
+    assert set(wrong) == {"flash_attn", "xformers"}
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_a_recorded_report_becomes_a_table_and_junit(name: str) -> None:
     """Every check has a case and every failure its words; the table shows what failed with its reason."""
