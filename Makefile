@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 SETUP := $(BIN)/python -m scripts.setup
-JOBS ?= 2
+JOBS ?= 3
 DOCS := README.md $(wildcard docs/*.md)
 SHELL_SCRIPTS := .ci/run $(wildcard scripts/*.sh)
 

@@ -123,10 +123,11 @@ def opened_by_nobody(
     [
         (FakeNode(gid=4711), FakeNode(gid=4711), (44,), "render-gid-mismatch"),
         (FakeNode(gid=0, mode=0o600), FakeNode(gid=4711), (4711,), "host-udev-perms"),
-        (FakeNode(gid=0), FakeNode(gid=4711), (4711,), "host-udev-perms"),
+        (FakeNode(gid=0), FakeNode(gid=0), (44,), "host-udev-perms"),
+        (FakeNode(gid=0), FakeNode(gid=4711), (4711,), "kfd-render-gid-differ"),
         (FakeNode(gid=4711), FakeNode(gid=4712), (4712,), "kfd-render-gid-differ"),
     ],
-    ids=["wrong group", "0600", "root's group", "two groups"],
+    ids=["wrong group", "0600", "root's group", "kfd alone root's", "two groups"],
 )
 def test_a_node_that_cannot_be_opened(
     engine: docker.DockerClient,
