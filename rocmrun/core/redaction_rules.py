@@ -13,7 +13,7 @@ Replace = Callable[[re.Match[str], frozenset[str], Alias], str]
 _PUBLIC_HOSTS = (
     "docker.io", "docker.com", "ghcr.io", "quay.io", "gcr.io", "nvcr.io", "registry.k8s.io", "mcr.microsoft.com",
     "public.ecr.aws", "github.com", "githubusercontent.com", "gitlab.com", "huggingface.co", "hf.co", "pytorch.org",
-    "pypi.org", "pythonhosted.org", "amd.com", "radeon.com", "ubuntu.com", "debian.org", "kernel.org", "nvidia.com",
+    "amd.com", "radeon.com", "ubuntu.com", "debian.org", "kernel.org", "nvidia.com",
     "ollama.com", "ollama.ai", "vllm.ai", "python.org", "freedesktop.org", "openai.com",
 )  # fmt: skip
 # Ends of host names; those that files and attributes end in too count where two names stand before them.

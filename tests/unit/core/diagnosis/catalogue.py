@@ -92,3 +92,14 @@ def _text(row: dict[str, object]) -> str:
         for key, value in evidence.items()
     ]
     return "\n".join([str(row["symptom_text"]), *told])
+
+
+def first(text: str) -> str:
+    """Return the kind that a text points to first, "nothing" where it points to none."""
+    found = names(found_in(text))
+    return found[0] if found else "nothing"
+
+
+def sure(text: str) -> set[str]:
+    """Return the kinds that are said with confidence."""
+    return {found.kind.slug for found in found_in(text) if found.confidence == "high"}

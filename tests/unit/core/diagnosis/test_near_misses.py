@@ -3,20 +3,10 @@
 import pytest
 
 from rocmrun.core.diagnosis.reading import read_text
-from tests.unit.core.diagnosis.catalogue import found_in, names
+from tests.unit.core.diagnosis.catalogue import first, found_in, names, sure
 
 DENIED = "Unable to open /dev/kfd read-write: Permission denied"
 DIGESTS = (f"sha256:{'a' * 64}", f"sha256:{'b' * 64}")
-
-
-def first(text: str) -> str:
-    found = names(found_in(text))
-    return found[0] if found else "nothing"
-
-
-def sure(text: str) -> set[str]:
-    """Return the kinds that are said with confidence."""
-    return {found.kind.slug for found in found_in(text) if found.confidence == "high"}
 
 
 @pytest.mark.parametrize(

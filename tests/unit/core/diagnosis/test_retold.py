@@ -2,19 +2,9 @@
 
 import pytest
 
-from tests.unit.core.diagnosis.catalogue import found_in, names
+from tests.unit.core.diagnosis.catalogue import first, sure
 
 DIGESTS = (f"sha256:{'a' * 64}", f"sha256:{'b' * 64}")
-
-
-def first(text: str) -> str:
-    found = names(found_in(text))
-    return found[0] if found else "nothing"
-
-
-def sure(text: str) -> set[str]:
-    """Return the kinds that are said with confidence."""
-    return {found.kind.slug for found in found_in(text) if found.confidence == "high"}
 
 
 @pytest.mark.parametrize(
@@ -100,9 +90,9 @@ def test_one_name_with_two_contents_is_a_tag_that_moved(told: str, kind: str) ->
     ("told", "kind"),
     [
         ("user 1000 has no permission to write /data/.cache/torch", "readonly-cache"),
-        ("ls: /work/in: Permission denied\nhost: Rocky Linux 9\nnote: works with --privileged", "selinux-mount"),
-        ("ls: /work/in: Permission denied\nhost: Debian 12\nnote: works with --privileged", "nothing"),
-        ("ls: /work/in: Permission denied\nimage: rockylinux:9 of Rocky\nnote: works with --privileged", "nothing"),
+        ("ls: /job/in: Permission denied\nhost: Rocky Linux 9\nnote: works with --privileged", "selinux-mount"),
+        ("ls: /job/in: Permission denied\nhost: Debian 12\nnote: works with --privileged", "nothing"),
+        ("ls: /job/in: Permission denied\nimage: rockylinux:9 of Rocky\nnote: works with --privileged", "nothing"),
         ('entrypoint: chown of /data failed\nflags: ["--cap-drop=ALL"]', "cap-drop-dac-override"),
         ("entrypoint: chown of /data failed", "nothing"),
         ("numactl: cannot bind memory to node 1", "seccomp-mbind"),
