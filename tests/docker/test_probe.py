@@ -1,5 +1,6 @@
 """The probe in real containers: what it proves, what it refuses, and when it is not run again."""
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import Any
 
 import docker
 import pytest
+from docker.errors import NotFound
 
 from rocmrun.core.rights import unequal_rights
 from tests.docker.gpu_hosts import gpu_host, render_minors
@@ -232,6 +234,9 @@ def test_probe_and_workload_have_the_same_rights(
 
 def _probe_of(engine: docker.DockerClient, profile: str) -> dict[str, Any] | None:
     labels = ["io.rocmrun.role=probe", f"io.rocmrun.profile={profile}"]
-    found = engine.api.containers(all=True, filters={"label": labels})
-    record: dict[str, Any] | None = engine.api.inspect_container(found[0]["Id"]) if found else None
-    return record
+    for container in engine.api.containers(all=True, filters={"label": labels}):
+        # The engine lists a new container a moment before it finds it by its id.
+        with contextlib.suppress(NotFound):
+            record: dict[str, Any] = engine.api.inspect_container(container["Id"])
+            return record
+    return None
