@@ -204,8 +204,11 @@ def raise_if_failed(report: ProbeReport) -> None:
 
 
 def _hint(report: ProbeReport) -> str:
-    """Return what to do next: an image without torch needs no look at every check."""
-    if any(one.label == "build: torch" and one.reason.endswith("has no torch") for one in report.failures):  # fmt: skip
+    """Return what to do next: a Python without torch needs no look at every check."""
+    lacking = [one.evidence for one in report.failures if one.evidence.get("missing_module") == "torch"]  # fmt: skip
+    if lacking and (python := lacking[0].get("python_elsewhere")):
+        return f'nothing was started; [probe] python = "{python}" proves with the Python that has torch'
+    if lacking:
         return (
             'nothing was started; [probe] python names another interpreter, runtime = "hip" proves AMD GPUs '
             "without torch, and --no-probe starts without a proof"

@@ -122,6 +122,7 @@ def test_a_python_without_torch_fails_with_that_reason(jobs: Jobs, tmp_path: Pat
     assert (probed.returncode, launched.returncode, launched.stdout) == (9, 125, "")
     assert "has no torch" in probed.stdout
     assert "error[probe-failed]: the probe failed: build: torch: " in launched.stderr
+    assert "rocmrun explain missing-torch" in launched.stderr
     assert (record["probe_outcome"], record["exit_code"]) == ("failed", None)
     assert record["error"]["slug"] == "probe-failed"
 

@@ -165,6 +165,14 @@ RULES = (
         ),
     ),
     Rule(
+        kind="missing-torch",
+        needs=any_of(told(r"^missing_module: torch$"), text(r"\bbuild: torch[,:] [^\n]{0,200}\(python \d[\w.+]{0,20}\) has no torch$")),
+        signs=(
+            Sign(7, "the probe's Python finds no module torch", any_of(text(r"\bbuild: torch[,:] [^\n]{0,200} has no torch$"), told(r"^missing_module: torch$"))),
+            Sign(1, "another Python of the image has one", told(r"^(?:torch|python)_elsewhere: /")),
+        ),
+    ),
+    Rule(
         kind="cuda-only-extension",
         needs=text(rf"{_CUDA_LIBRARY}|undefined symbol[^\n]{{0,160}}(?:cuda|cublas|cudnn)|cuda_home|nvcc"),
         signs=(

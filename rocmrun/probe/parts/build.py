@@ -11,6 +11,7 @@ from typing import Any
 from rocmrun.probe.parts.checks import Check, CheckFailed, Reporter, described
 from rocmrun.probe.parts.machine import is_visibility
 from rocmrun.probe.parts.offers import answer
+from rocmrun.probe.parts.other_python import torch_elsewhere
 from rocmrun.probe.parts.overrides import answers_as, check_override, override_nodes, overrides
 from rocmrun.probe.parts.targets import code_for
 
@@ -23,6 +24,7 @@ def stage_import(job: dict[str, Any], reporter: Reporter, state: dict[str, Any])
             torch = importlib.import_module("torch")
         except ModuleNotFoundError as error:
             if error.name == "torch":
+                check.evidence.update(missing_module="torch", **torch_elsewhere())
                 msg = f"{sys.executable} (Python {platform.python_version()}) has no torch"
                 raise CheckFailed(msg) from error
             raise

@@ -1,10 +1,12 @@
 """What the probe says of a build of torch: code for each GPU, an override for all, versions of its libraries."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rocmrun.core.report.model import ProbeCheck, ProbeReport
+from rocmrun.probe.parts.other_python import torch_elsewhere
 from rocmrun.probe.parts.targets import code_for
 from tests.unit.probe.runs import TWO_GPUS, found, run_probe
 
@@ -127,3 +129,33 @@ def test_an_override_does_not_hide_another_gpu() -> None:
 )
 def test_what_covers_a_gpu(gpu: str, listed: list[str], how: str) -> None:
     assert code_for(gpu, listed) == how
+
+
+@pytest.mark.parametrize(
+    ("packages", "python"),
+    [
+        ("opt/venv/lib/python3.12/site-packages", "opt/venv/bin/python3.12"),
+        ("opt/conda/envs/py_3.10/lib/python3.10/site-packages", "opt/conda/envs/py_3.10/bin/python3"),
+        ("usr/local/lib/python3.11/dist-packages", "usr/bin/python3.11"),
+        ("app/.venv/lib/python3.13/site-packages", ""),
+    ],
+)  # fmt: skip
+def test_a_torch_of_another_python_is_found(tmp_path: Path, packages: str, python: str) -> None:
+    """With the interpreter that looks there, where there is one."""
+    (tmp_path / packages / "torch").mkdir(parents=True)
+    (tmp_path / packages / "torch" / "__init__.py").touch()
+    if python:
+        (tmp_path / python).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / python).touch(mode=0o755)
+
+    told = torch_elsewhere(tmp_path)
+
+    assert told.pop("torch_elsewhere") == str(tmp_path / packages / "torch")
+    assert told == ({"python_elsewhere": str(tmp_path / python)} if python else {})
+
+
+def test_an_image_without_any_torch_names_none(tmp_path: Path) -> None:
+    """Nor is a directory of that name a torch."""
+    (tmp_path / "opt/venv/lib/python3.12/site-packages/torch").mkdir(parents=True)
+
+    assert torch_elsewhere(tmp_path) == {}

@@ -288,6 +288,7 @@ def test_without_torch_it_fails_and_says_so() -> None:
     assert check is not None
     assert check.reason.startswith(f"{sys.executable} (Python ")
     assert check.reason.endswith(") has no torch")
+    assert check.evidence["missing_module"] == "torch"
     assert report.status == "fail"
     assert report.stderr_tail[-1].startswith("probe: fail (")
     assert "1 fail" in report.stderr_tail[-1]

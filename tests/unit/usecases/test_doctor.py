@@ -52,10 +52,15 @@ def test_a_failed_probe_names_its_likely_cause() -> None:
 
 def test_a_probe_without_torch_is_told_what_to_write() -> None:
     """Another interpreter, HIP, or no proof: a look at every check would say nothing more."""
-    lacks = ProbeCheck(group="build", name="torch", status="fail", reason="/usr/bin/python3 (Python 3.11.2) has no torch")  # fmt: skip
+    lacks = ProbeCheck(group="build", name="torch", status="fail", reason="/usr/bin/python3 (Python 3.11.2) has no torch", evidence={"missing_module": "torch"})  # fmt: skip
+    other = lacks.model_copy(update={"evidence": {**lacks.evidence, "python_elsewhere": "/opt/venv/bin/python3"}})  # fmt: skip
     with pytest.raises(ProbeFailed) as failed:
         raise_if_failed(ProbeReport(status="fail", reason=f"{lacks.label}: {lacks.reason}", checks=(lacks,)))  # fmt: skip
+    with pytest.raises(ProbeFailed) as elsewhere:
+        raise_if_failed(ProbeReport(status="fail", reason="build: torch", checks=(other,)))
 
+    assert "rocmrun explain missing-torch" in "\n".join(failed.value.details)
+    assert '[probe] python = "/opt/venv/bin/python3"' in str(elsewhere.value.hint)
     assert failed.value.hint is not None
     assert "[probe] python" in failed.value.hint
     assert "--no-probe" in failed.value.hint

@@ -2,6 +2,8 @@
 
 import pytest
 
+from rocmrun.core.diagnosis.from_report import report_text
+from rocmrun.core.report.model import ProbeCheck, ProbeReport
 from tests.unit.core.diagnosis.catalogue import found_in, names
 
 DENIED = "Unable to open /dev/kfd read-write: Permission denied"
@@ -161,6 +163,47 @@ def test_137_without_a_recorded_kill_is_not_sure(told: str, kinds: set[str]) -> 
 def test_another_program_that_is_missing_is_no_missing_python(line: str) -> None:
     """Nor is a module, or a script."""
     assert "missing-python" not in names(found_in(line))
+
+
+def torch_failed(reason: str, **evidence: str) -> str:
+    """Return what the rules read of a probe whose import of torch failed."""
+    check = ProbeCheck(group="build", name="torch", status="fail", reason=reason, evidence={"executable": "/usr/bin/python3", **evidence})  # fmt: skip
+    return report_text(
+        ProbeReport(status="fail", reason=f"build: torch: {reason}", checks=(check,))
+    )
+
+
+def test_a_python_without_torch_is_no_broken_torch() -> None:
+    """And a torch that is another Python's is named as such."""
+    none = found_in(torch_failed("/usr/bin/python3 (Python 3.11.2) has no torch", missing_module="torch"))  # fmt: skip
+    other = found_in(
+        torch_failed(
+            "/usr/bin/python3 (Python 3.11.2) has no torch",
+            missing_module="torch",
+            torch_elsewhere="/opt/venv/lib/python3.12/site-packages/torch",
+            python_elsewhere="/opt/venv/bin/python3.12",
+        )
+    )
+
+    assert (names(none), names(other)) == (["missing-torch"], ["missing-torch"])
+    assert "another Python of the image has one" not in [r.meaning for r in none[0].reasons]
+    shown = [line.text for reason in other[0].reasons for line in reason.lines]
+    assert "python_elsewhere: /opt/venv/bin/python3.12" in shown
+
+
+@pytest.mark.parametrize(
+    ("reason", "kinds"),
+    [
+        ("ImportError: libamdhip64.so.7: cannot open shared object file: No such file or directory", ["missing-rocm-libs"]),
+        ("ModuleNotFoundError: No module named 'numpy'", []),
+        ("ModuleNotFoundError: No module named 'torch._C'", []),
+        ("what imports as torch is not PyTorch: _NamespacePath(['/work/torch'])", []),
+        ("this is a CPU build of torch (2.9.1+cpu), rocm was promised", ["python-torch-wheel-overwrote-rocm"]),
+    ],
+)  # fmt: skip
+def test_a_torch_that_does_not_load_is_no_missing_one(reason: str, kinds: list[str]) -> None:
+    """A library, a module or a build that is wrong is another cause, or none that is known."""
+    assert names(found_in(torch_failed(reason)))[:1] == kinds
 
 
 @pytest.mark.parametrize(
