@@ -16,6 +16,7 @@ HELD_OUT = Path(__file__).parents[3] / "data" / "held-out.jsonl"
 LATER = Path(__file__).parents[3] / "data" / "held-out-later.jsonl"
 THIRD = Path(__file__).parents[3] / "data" / "held-out-third.jsonl"
 FOURTH = Path(__file__).parents[3] / "data" / "held-out-fourth.jsonl"
+FIFTH = Path(__file__).parents[3] / "data" / "held-out-fifth.jsonl"
 KINDS: Mapping[str, Kind] = parse_kinds(read_findings())
 
 
