@@ -1,5 +1,7 @@
 """The engine: another kernel than this host's, confinement, sandboxes, and flags that are not AMD's."""
 
+import re
+
 from rocmrun.core.diagnosis.evidence import Evidence, Quotes
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import (
@@ -21,6 +23,7 @@ from rocmrun.core.diagnosis.words import (
     HYPERVISED,
     NO_GPU,
     NO_NODE,
+    NO_NODE_BEFORE,
     NOT_PERMITTED,
     SANDBOX,
     TAG_MOVED,
@@ -29,9 +32,43 @@ from rocmrun.core.diagnosis.words import (
 
 _SNAP = any_of(
     text(
-        r"/run/snap\.docker|/var/snap/docker|snap\.docker|/snap/(?:bin/)?docker|snap install docker|docker[^\n]{0,30}\bsnap\b|\bsnap\b[^\n]{0,30}docker"
+        r"/run/snap\.docker|/var/snap/docker|snap\.docker|/snap/(?:bin/)?docker|snap install docker|docker[^\n]{0,30}\bsnap\b|\bsnap\b[^\n]{0,30}docker|^docker +\d\S* +\d+ +\S+/\S+ +canonical"
     ),
     fact(lambda seen: seen.engine and seen.engine.snap),
+)
+_WSL = any_of(
+    text(rf"{WSL}|\bdxgk(?:rnl|:)"), anywhere(r"/dev/dxg|librocdxg|libdxcore|dxg_detection")
+)
+# Engines without CDI take the name of such a device for a path.
+_CDI_NAME_AS_PATH = text(r"(?:\bstat|adding custom device) \W?(?:nvidia|amd)\.com/gpu\b")
+# Each is said on a host with NVIDIA's GPUs too, when its own part is missing there.
+_ASKED_FOR_NVIDIA = all_of(
+    text(r"could not find any nv files|insufficient nvidia\.com/gpu"),
+    text(r"\bamd(?:gpu)?\b|radeon|instinct|\brocm\b|\bmi\d{2,3}\w?\b|\bgfx\d|no hip gpus"),
+)
+_PROFILE_NOT_LOADED = text(
+    r"cannot enforce apparmor|apparmor spec opts: apparmor profile not found|apparmor profile [^\n]{1,80} (?:specified but not loaded|is not loaded)"
+)
+_NAMESPACES_CONFINED = all_of(
+    text(r"apparmor_restrict_unprivileged_userns\W{1,4}1\b"),
+    text(
+        rf"(?:uid_?map|newuidmap|newgidmap|unshare|userns|rootlesskit|clone)\b[^\n]{{0,120}}(?:{DENIED}|{NOT_PERMITTED}|fail)"
+    ),
+)
+# BuildKit says the same of a file that COPY does not find, without a reference before it.
+_NO_SUCH_REFERENCE = text(
+    r"failed to solve: [\w./:@-]{1,200}: [\w./-]{1,200}[:@][\w.:-]{1,200}: not found|resolve source metadata for [\w./:@-]{1,300}: [\w./:@-]{1,300}: not found|manifests/\S{1,120}[^\n]{0,60}\b404\b|tag \S{1,128} not found in repository|not_found: artifact \S{1,200} not found"
+)
+_OTHER_ARCHITECTURE = text(
+    r"no match for platform in manifest|no image found in (?:manifest list|image index) for architecture"
+)
+_NODE_DISK_FULL = text(
+    r"low on resource: ephemeral-storage|freediskspacefailed|failed to garbage collect required amount of images|disk-?pressure\W{1,4}true|node\.kubernetes\.io/disk-pressure|kubelethasdiskpressure"
+)
+_APT_DISK_FULL = text(r"you don't have enough free space in /\S")
+_IN_USE = r"address already in use|eaddrinuse|addrinuse|port is already allocated|(?:errno|os error|winerror) (?:98|10048)\b|errno 48\b[^\n]{0,60}\b(?:bind|address)|port[^\n]{0,30}(?:already )?(?:in use|taken|occupied)|only one usage of each socket|didn't have free ports for the requested"
+_PORT_UNBOUND = text(
+    r"cannot find empty port in range|couldn't bind http server socket|ports are not available: exposing port"
 )
 # Nobody should repeat it, and it tells what refused.
 _WITHOUT_APPARMOR = unquoted(
@@ -64,6 +101,17 @@ def _fixed_number(seen: Evidence) -> Quotes | None:
     )
 
 
+def _port_in_use(seen: Evidence) -> Quotes | None:
+    """Return the lines that tell of a port in use; a program that goes on to the next one has none to mend."""
+    lines = [
+        line
+        for body in (seen.log, seen.told)
+        for _, line in body.matches(_IN_USE)
+        if not re.search(r"\btrying\b", line.lower)
+    ]
+    return tuple(dict.fromkeys(lines))[:3] or None
+
+
 RULES = (
     Rule(
         kind="docker-desktop-context",
@@ -91,9 +139,9 @@ RULES = (
     Rule(
         kind="wsl-dxg",
         symptom="kfd absent",
-        needs=any_of(text(WSL), anywhere(r"/dev/dxg|librocdxg|libdxcore|dxg_detection"), fact(lambda seen: seen.host and seen.host.wsl)),
+        needs=any_of(_WSL, fact(lambda seen: seen.host and seen.host.wsl)),
         signs=(
-            Sign(5, "this is Windows or WSL, where GPUs are reached through /dev/dxg", any_of(text(WSL), anywhere(r"/dev/dxg|librocdxg|libdxcore|dxg_detection"))),
+            Sign(5, "this is Windows or WSL, where GPUs are reached through /dev/dxg", _WSL),
             Sign(2, "no GPU is found", _NO_GPU_THERE),
             Sign(7, "this host is WSL", fact(lambda seen: seen.host and seen.host.wsl)),
             Sign(-5, "the engine is a snap package", _SNAP),
@@ -111,11 +159,13 @@ RULES = (
     ),
     Rule(
         kind="wrong-gpus-flag",
-        needs=any_of(text(r"could not select device driver|cdi|nvidia-container|unknown or invalid runtime name|unknown runtime specified|unknown flag: --gpus|--gpus"), flag(r"^--gpus|--runtime=nvidia")),
+        needs=any_of(_CDI_NAME_AS_PATH, _ASKED_FOR_NVIDIA, text(r"could not select device driver|no runtime for|runtimeclass|cdi|nvidia-container|unknown or invalid runtime name|unknown runtime specified|unknown flag: --gpus|--gpus"), flag(r"^--gpus|--runtime=nvidia")),
         signs=(
             Sign(7, "the engine has no device driver by that name: AMD GPUs are passed as nodes or by CDI", text(r"could not select device driver")),
-            Sign(7, "the engine knows no such CDI device", text(r"amd cdi spec not found|unresolvable cdi devices?|cdi device injection failed|failed to inject (?:cdi )?devices|unknown cdi|cdi[^\n]{0,40}(?:not found|not enabled|unresolvable|disabled)")),
-            Sign(5, "NVIDIA's runtime is asked for", text(r"nvidia-container-(?:cli|runtime)[^\n]{0,100}(?:error|fail|not found)|unknown (?:or invalid )?runtime (?:name|specified)[^\n]{0,20}(?:nvidia|amd)|unknown flag: --gpus")),
+            Sign(7, "the engine knows no such CDI device", text(r"amd cdi spec not found|unresolvable cdi devices?|cdi device injection failed|failed to inject (?:cdi )?devices|unknown cdi|cdi[^\n]{0,40}(?:not found|not enabled|unresolvable|disabled)|failed to discover gpu vendor from cdi")),
+            Sign(7, "the engine takes the name of a CDI device for a path: it has no CDI", _CDI_NAME_AS_PATH),
+            Sign(5, "GPUs of NVIDIA are asked for, and this one is AMD's", _ASKED_FOR_NVIDIA),
+            Sign(5, "NVIDIA's runtime is asked for", text(r"nvidia-container-(?:cli|runtime)[^\n]{0,100}(?:error|fail|not found)|unknown (?:or invalid )?runtime (?:name|specified)[^\n]{0,20}(?:nvidia|amd)|unknown flag: --gpus|no runtime for \W{1,2}(?:nvidia|amd)\W{1,2} ?is configured|runtimeclass \W{1,2}(?:nvidia|amd)\W{1,2} ?not found")),
             Sign(-5, "the container runs in a sandbox, which NVIDIA's hook cannot enter either", text(SANDBOX)),
             Sign(-3, "it was reached, and driver and libraries are of two versions", text(DRIVER_OF_ANOTHER_VERSION)),
             Sign(3, "--gpus is given, and no AMD node", all_of(flag(r"^--gpus|--runtime=nvidia"), absent(flag(r"--device")))),
@@ -126,6 +176,8 @@ RULES = (
         needs=any_of(_WITHOUT_APPARMOR, text(r"apparmor|\b(?:docker|containers|crio|cri-containerd\.apparmor\.d)-default\b")),
         signs=(
             Sign(7, "AppArmor refused", text(r"apparmor\W{1,3}denied|apparmor[^\n]{0,120}(?:could not be loaded|denied|unable to|not permitted)|apparmor_parser[^\n]{0,120}(?:denied|unable|error)|profile=\W?docker-default[^\n]{0,120}denied|^denied\s+\S*-default\s+\w+\b|apparmor failed to apply")),
+            Sign(7, "a profile of AppArmor is asked for that this host has not loaded", _PROFILE_NOT_LOADED),
+            Sign(6, "AppArmor keeps user namespaces from whoever is not root", _NAMESPACES_CONFINED),
             Sign(5, "without AppArmor's profile it works", _WITHOUT_APPARMOR),
             Sign(1, "the engine itself is confined", text(r"confined|lxc|nesting")),
         ),
@@ -133,9 +185,9 @@ RULES = (
     Rule(
         kind="render-node-renumbered",
         symptom="node absent",
-        needs=any_of(text(r"/dev/dri/(?:renderd|card)\d+[^\n]{0,80}(?:no such file|not found|does not exist|is not a device)"), _fixed_number),
+        needs=any_of(text(rf"/dev/dri/(?:renderd|card)\d+[^\n]{{0,80}}(?:no such file|not found|does not exist|doesn't exist|is not a (?:character )?device)|{NO_NODE_BEFORE}/dev/dri/(?:renderd|card)\d"), _fixed_number),
         signs=(
-            Sign(6, "the engine does not find this render node: numbers change from boot to boot", text(rf"{NO_NODE}[^\n]{{0,160}}/dev/dri/(?:renderd|card)\d+[^\n]{{0,80}}(?:no such file|not found|does not exist|is not a device)")),
+            Sign(6, "the engine does not find this render node: numbers change from boot to boot", text(rf"{NO_NODE}[^\n]{{0,160}}/dev/dri/(?:renderd|card)\d+[^\n]{{0,80}}(?:no such file|not found|does not exist|doesn't exist|is not a (?:character )?device)|{NO_NODE_BEFORE}/dev/dri/(?:renderd|card)\d")),
             Sign(4, "a render node by a fixed number is missing", text(r"/dev/dri/(?:renderd|card)\d+[^\n]{0,80}(?:no such file|not found|does not exist)")),
             Sign(4, "a program takes a fixed number, and only another one is there", _fixed_number),
             Sign(2, "another render node is there", told(r"renderd\d+")),
@@ -146,34 +198,40 @@ RULES = (
         needs=text(r"manifest|not found"),
         signs=(
             Sign(7, "the registry has no such tag or digest", text(r"manifest unknown|manifest for [^\n]{1,200} not found|manifest_unknown|manifest [^\n]{0,100}not found|failed to resolve reference [^\n]{1,200}: not found|name unknown|no matching manifest")),
+            Sign(7, "the registry answers that there is no such reference", _NO_SUCH_REFERENCE),
+            Sign(7, "the image is not there for this processor", _OTHER_ARCHITECTURE),
             Sign(-5, "the tag is there, and names another image than before", text(TAG_MOVED)),
         ),
     ),
     Rule(
         kind="image-pull-auth",
-        needs=text(r"unauthorized|denied|authentication|credentials|forbidden|toomanyrequests|pull rate limit"),
+        needs=text(r"image ?pull ?secret|429|unauthorized|denied|authentication|credentials|forbidden|toomanyrequests|pull rate limit"),
         signs=(
-            Sign(7, "the registry wants a login", text(r"unauthorized: |unauthorized[^\n]{0,60}authentication|authentication required|pull access denied|requested access to the resource is denied|no basic auth credentials|insufficient_scope|failed to authorize|error getting credentials|denied: denied|imagepullbackoff[^\n]{0,120}(?:unauthorized|denied|forbidden)|403 forbidden[^\n]{0,60}(?:registry|/v2/)|/v2/[^\n]{0,120}(?:401|403|: denied)")),
-            Sign(6, "the registry has had too many requests", text(r"toomanyrequests|pull rate limit")),
+            Sign(7, "the registry wants a login", text(r"unauthorized: |unauthorized[^\n]{0,60}authentication|authentication required|pull access denied|requested access to the resource is denied|no basic auth credentials|insufficient_scope|failed to authorize|error getting credentials|denied: denied|imagepullbackoff[^\n]{0,120}(?:unauthorized|denied|forbidden)|403 forbidden[^\n]{0,60}(?:registry|/v2/)|/v2/[^\n]{0,120}(?:401|403|: denied)|(?:oauth|anonymous) token: unexpected status[^\n]{0,300}\b40[13]\b")),
+            Sign(4, "the secret with the login is not there", text(r"failedtoretrieveimagepullsecret|unable to retrieve some image pull secrets")),
+            Sign(6, "the registry has had too many requests", text(r"toomanyrequests|pull rate limit|(?:/v2/|manifest|blob|oauth token|registry)[^\n]{0,300}\b429 too many requests")),
         ),
     ),
     Rule(
         kind="image-disk-full",
         symptom="no space",
-        needs=text(r"no space left on device|\benospc\b|disk quota exceeded"),
+        needs=any_of(text(r"no space left on device|\benospc\b|disk quota exceeded"), _NODE_DISK_FULL, _APT_DISK_FULL),
         signs=(
-            Sign(3, "a disk is full", text(r"no space left on device|\benospc\b|disk quota exceeded")),
+            Sign(3, "a disk is full", any_of(text(r"no space left on device|\benospc\b|disk quota exceeded"), _APT_DISK_FULL)),
+            Sign(6, "the node's disk for images and containers is full", _NODE_DISK_FULL),
+            Sign(-4, "it is the kernel's room for keys, and no disk", text(r"session keyring|attr/keycreate")),
             Sign(-3, "a file system in memory is named", text(r"\btmpfs\b")),
-            Sign(4, "it is the engine's, while an image is unpacked", text(r"failed to register layer|applylayer|error pulling image|failed to (?:extract|copy|pull|unpack)|/var/lib/(?:docker|containerd|containers)|overlay2?|writing blob|storing (?:blob|layer)|\blayer\b[^\n]{0,120}no space|write /opt/rocm|docker build|buildkit|no space left[^\n]{0,80}(?:docker|containerd|snapshot)|tmp/getimageblob")),
+            Sign(4, "it is the engine's, while an image is unpacked", text(r"failed to register layer|applylayer|error pulling image|failed to (?:extract|copy|pull|unpack)|/var/lib/(?:docker|containerd|containers)|overlay2?|writing blob|storing (?:blob|layer)|\blayer\b[^\n]{0,120}no space|write /opt/rocm|docker build|buildkit|no space left[^\n]{0,80}(?:docker|containerd|snapshot)|tmp/getimageblob|/build-temp|mksquashfs|while (?:making|performing|building)[^\n]{0,20} (?:image|build)|^step \d+/\d+ ?:|unpack(?:ing)? (?:entry|to regular file)")),
             Sign(-6, "it is shared memory", text(r"posix_fallocate|/dev/shm|shared memory|nccl|\bshm\b")),
             Sign(-3, "it is a cache", text(r"(?:\.cache|\.triton|/tmp/|tmpfs|huggingface|miopen)[^\n]{0,120}no space|no space[^\n]{0,120}(?:\.cache|\.triton|tmpfs|huggingface|miopen/)")),
         ),
     ),
     Rule(
         kind="port-taken",
-        needs=text(r"address already in use|eaddrinuse|already allocated|errno 98|only one usage of each socket|port[^\n]{0,30}(?:in use|taken|occupied|not available)"),
+        needs=any_of(_port_in_use, _PORT_UNBOUND),
         signs=(
-            Sign(7, "another process has the port", text(r"address already in use|eaddrinuse|port is already allocated|errno 98|port[^\n]{0,30}(?:already )?(?:in use|taken|occupied)|only one usage of each socket")),
+            Sign(7, "another process has the port", _port_in_use),
+            Sign(5, "a port cannot be bound", all_of(_PORT_UNBOUND, absent(_port_in_use))),
         ),
     ),
 )  # fmt: skip

@@ -21,21 +21,35 @@ from rocmrun.core.diagnosis.words import (
     HYPERVISED,
     NO_GPU,
     NO_NODE,
+    NO_NODE_BEFORE,
     WSL,
 )
 
 _NOT_LOADED = text(
     r"rock module is not loaded|amdgpu not found in modules|driver not initialized|amdgpu (?:kernel )?(?:module|driver)[^\n]{0,20} (?:is )?not (?:loaded|found|installed|running)|module amdgpu not found|no amdgpu (?:module|driver)"
+    r"|\bamdgpu (?:is |was )?(?:not|no longer) (?:being )?loaded|status_driver_not_loaded|amdgpu driver unavailable|lsmod[^\n]{0,30}amdgpu[^\n]{0,20}\b(?:nothing|no output|empty)\b"
 )
 _NODE_MISSING = text(
-    rf"{NO_NODE}[^\n]{{0,160}}/dev/kfd[^\n]{{0,80}}(?:no such file|not found|no such device|does not exist)|/dev/kfd[^\n]{{0,40}}is not a device"
+    rf"{NO_NODE}[^\n]{{0,160}}/dev/kfd[^\n]{{0,80}}(?:no such file|not found|no such device|does not exist)|/dev/kfd[^\n]{{0,40}}is not a (?:character )?device|mount source /dev/kfd doesn't exist|missing source path \W?/dev/kfd|{NO_NODE_BEFORE}/dev/kfd|^\W{{0,9}}device /dev/kfd does not exist"
 )
 _NOT_HERE = any_of(_NOT_LOADED, _NODE_MISSING, opened("ENOENT|ENODEV", KFD))
 _INSERT_FAILED = text(
-    r"key was rejected by service|required key not available|could not insert '?amdgpu|amdgpu: (?:unknown symbol|disagrees about version)|lockdown[^\n]{0,60}(?:unsigned|module)|modprobe: (?:fatal|error)[^\n]{0,80}amdgpu|dkms[^\n]{0,80}(?:bad (?:exit|return) status|build (?:failed|error)|autoinstall failed)|error![^\n]{0,60}(?:amdgpu|dkms|bad return status)|module amdgpu[^\n]{0,40}(?:fail|reject)"
+    r"key was rejected by service|required key not available|could not insert (?:module )?'?amdgpu|error processing package amdgpu-dkms|amdgpu: (?:unknown symbol|disagrees about version)|lockdown[^\n]{0,60}(?:unsigned|module)|modprobe: (?:fatal|error)[^\n]{0,80}amdgpu|dkms[^\n]{0,80}(?:bad (?:exit|return) status|build (?:failed|error)|autoinstall failed)|error![^\n]{0,60}(?:amdgpu|dkms|bad return status)|module amdgpu[^\n]{0,40}(?:fail|reject)"
+)
+_HEADERS_MISSING = all_of(
+    text(r"kernel headers for [^\n]{0,60}cannot be found|linux-headers-\S+ is not supported"),
+    text(r"amdgpu|/dev/kfd"),
+)
+# Nothing failed: somebody asked the kernel to leave the GPU alone.
+_KEPT_AWAY = text(
+    r"vgacon disables amdgpu|amdgpu kernel modesetting disabled|\bnomodeset\b|blacklist[\w.=, ]{0,40}\bamdgpu|\bamdgpu\b[^\n]{0,30}\bblacklist"
+)
+# Ollama says so on every host without an AMD GPU as well.
+_NOT_DETECTED = all_of(
+    text(r"amdgpu driver not detected"), absent(text(r"nvidia|library=cuda|geforce"))
 )
 _MODULE_GONE = told(
-    r"^(?:host_)?(?:lsmod|modules?|dkms\w*|driver|kernel_driver|amdgpu|secure_boot|host)\b[^\n]{0,80}(?:\bno\b|\bnot\b|none|removed|missing|absent|empty|fail|uninstall|\benabled)"
+    r"^(?:host_)?(?:lsmod|modules?|dkms\w*|driver|kernel_driver|amdgpu|secure_boot|host)\b[^\n]{0,80}(?:\bno\b|\bnot\b|none|removed|missing|absent|empty|nothing|fail|uninstall|\benabled)"
 )
 _MODULE_THERE = told(
     r"^(?:host_)?(?:lsmod|modules?|driver_loaded)\W{1,4}+(?!no\b|none|not|empty)[^\n]{0,60}(?:amdgpu|\bloaded)(?![^\n]{0,30}(?:not|no ))"
@@ -44,11 +58,11 @@ _BUILT_IN = anywhere(
     r"built[- ]?in(?:to)?\b|(?:baked|compiled|linked) (?:statically |directly )?in(?:to)? (?:the |my )?(?:linux )?kernel|amdgpu (?:is |was )?(?:compiled|linked) in\b(?! \w+ mode)|config_drm_amdgpu=y|not (?:as )?a module"
 )
 _CALLED_OLD = text(
-    r"driver[^\n]{0,40}(?:is )?(?:too old|older than|outdated)|(?:requires?|needs?|wants?) (?:an? |the )?(?:newer|newest|latest|more recent|at least)[^\n]{0,40}(?:amdgpu|kernel driver)"
+    r"driver[^\n]{0,40}(?:is )?(?:too old|older than|outdated)|hiperrorinsufficientdriver|^driver version is insufficient for runtime|(?:requires?|needs?|wants?) (?:an? |the )?(?:newer|newest|latest|more recent|at least)[^\n]{0,40}(?:amdgpu|kernel driver)"
 )
 # What runs on the card itself, and comes with the driver or beside it.
 _FIRMWARE_FAILED = text(
-    r"(?:amdgpu|\bpsp\b)[^\n]{0,80}(?:firmware (?:load(?:ing)? )?failed|unknown firmware|failed to (?:load|request|get)[^\n]{0,60}(?:firmware|ucode))|firmware load for amdgpu/[^\n]{0,60}failed"
+    r"(?:amdgpu|\bpsp(?:_\w+)?\b)[^\n]{0,80}(?:firmware (?:load(?:ing)? )?failed|unknown firmware|failed to (?:load|request|get)[^\n]{0,60}(?:firmware|ucode))|firmware load for amdgpu/[^\n]{0,60}failed"
 )
 # Old tools tell a GPU that KFD does not take in no other way.
 _UNSUPPORTED_GPU = all_of(
@@ -99,11 +113,13 @@ RULES = (
     Rule(
         kind="driver-not-loaded",
         symptom="kfd absent",
-        needs=any_of(_NOT_HERE, _INSERT_FAILED, fact(_unbound), _TAKEN_BY_VFIO),
+        needs=any_of(_NOT_HERE, _INSERT_FAILED, _HEADERS_MISSING, _KEPT_AWAY, _NOT_DETECTED, fact(_unbound), _TAKEN_BY_VFIO),
         unless=any_of(_BUILT_IN, text(WSL)),
         signs=(
             Sign(6, "the kernel refused to load amdgpu", _INSERT_FAILED),
-            Sign(5, "a tool says that amdgpu is not loaded", _NOT_LOADED),
+            Sign(5, "a tool says that amdgpu is not loaded", any_of(_NOT_LOADED, _NOT_DETECTED)),
+            Sign(5, "DKMS has no headers to build amdgpu with", all_of(_HEADERS_MISSING, absent(_INSERT_FAILED))),
+            Sign(4, "the kernel was told to leave the GPU alone", _KEPT_AWAY),
             Sign(6, "vfio-pci has the GPU, so amdgpu has not, and the nodes are gone", _TAKEN_BY_VFIO),
             Sign(2, "/dev/kfd does not exist", any_of(_NODE_MISSING, opened("ENOENT", KFD))),
             Sign(4, "the host has no amdgpu module", _MODULE_GONE),
@@ -188,6 +204,7 @@ RULES = (
         needs=text(r"atomic"),
         signs=(
             Sign(7, "KFD skipped the GPU: its slot has no PCI Express atomics", text(r"rejects atomics|pcie? atomics? (?:ops? )?(?:are |is )?(?:not supported|unsupported|rejected|missing|disabled)|no pcie atomics|atomics?[^\n]{0,30}(?:not supported|unsupported)|skipped device 1002:[0-9a-f]{4}[^\n]{0,40}atomic")),
+            Sign(4, "the bus does not route them to the GPU", text(r"atomicopsctl:\s{0,4}reqen-|atomic op\w*[^\n]{0,80}\b(?:does|do|is|are) not (?:route|reach|available|enabled)")),
         ),
     ),
     Rule(
@@ -218,7 +235,7 @@ RULES = (
     Rule(
         kind="driver-userspace-mismatch",
         symptom="pairing",
-        needs=any_of(_FIRMWARE_FAILED, text(rf"{DRIVER_OF_ANOTHER_VERSION}|out_of_resources|returned 4104|\bregress|ioctl[^\n]{0,40}version|kfd[^\n]{0,40}(?:interface|abi) version|thunk")),
+        needs=any_of(_FIRMWARE_FAILED, text(rf"{DRIVER_OF_ANOTHER_VERSION}|out_of_resources|returned 4104|\bregress|ioctl[^\n]{0,40}version|kfd[^\n]{0,40}(?:interface|abi) version|thunk|amd gpu driver\W?s version|hsakmt_status_driver_mismatch")),
         unless=any_of(opened("EACCES|EPERM|ENOMEM|EINVAL|ENOENT"), text(r"sudo[^\n]{0,40}rocminfo"), anywhere(r"works_with_sudo|as_root")),
         signs=(
             Sign(4, "HSA finds no resources although /dev/kfd opens", text(r"out_of_resources|returned 4104")),
@@ -226,7 +243,7 @@ RULES = (
             Sign(4, "the driver cannot bring up the card with the firmware that it finds", _FIRMWARE_FAILED),
             Sign(1, "SMI shows the device", text(r"(?:rocm|amd)-smi[^\n]{0,60}(?:shows|lists|works|device)")),
             Sign(7, "the module in the kernel and the libraries are of two versions", text(DRIVER_OF_ANOTHER_VERSION)),
-            Sign(6, "user space and kernel speak other versions of the interface", text(r"ioctl[^\n]{0,40}version[^\n]{0,40}(?:mismatch|unsupported|fail)|kfd[^\n]{0,40}(?:interface|abi) version[^\n]{0,40}(?:mismatch|unsupported|old)")),
+            Sign(6, "user space and kernel speak other versions of the interface", text(r"ioctl[^\n]{0,40}version[^\n]{0,40}(?:mismatch|unsupported|fail)|kfd[^\n]{0,40}(?:interface|abi) version[^\n]{0,40}(?:mismatch|unsupported|old)|amd gpu driver\W?s version [\d.]{1,12} not supported|hsakmt_status_driver_mismatch")),
         ),
         undecided="which of driver and firmware it is: try the driver that AMD lists for this ROCm (`rocmrun matrix`)",
     ),

@@ -12,16 +12,20 @@ NO_GPU = (
     r"no (?:hip|cuda|rocm|amd) (?:gpus?|devices?)(?: are| is)? (?:available|found|detected)|no (?:usable |compatible |supported )?gpus? (?:was |were )?(?:detected|found|available)"
     r"|hiperrornodevice|no rocm-capable device|no hip-?(?:capable )?devices?|no devices found|is_available\(\)\W{0,6}(?:is |returns |= ?|-> ?)?false|is_available:? ?false|^false$"
     r"|(?:failed|unable) to detect (?:a |any |the )?gpus?(?=\W*$|[.,;!]| (?:in|on|inside|device)\b)|cuda_available:? ?false|gpu active: no|device_count\(\)?\W{0,6}0\b|0 rocm devices|found 0 (?:rocm|hip|gpu)|no agents? of type gpu|hsa_status_error_not_initialized|no gpu agents?"
+    r"|no visible gpu devices|no supported devices found for platform rocm"
 )
 CRASH = r"segmentation fault|sigsegv|memory access fault|core dumped|signal 11\b|exit code 139|exited with 139"
 FAULT = (
     r"memory access fault|page not present|hsa_status_error_memory_fault|memory_aperture_violation"
 )
-NO_NODE = r"(?:gathering device information|adding custom device|adding device|\bl?stat\b|creating device node|failed to (?:generate|add|apply|create|start|stat)|is not a device|error response|not a device node)"
+# What an engine, a kubelet or a sandbox prints of a path of its own side, before the path and after it.
+NO_NODE = r"(?:mountvolume\.setup failed|hostpath type check failed|missing source path|mount source|failed to mount|can't find source path|the configured device|gathering device information|adding custom device|adding device|\bl?stat\b|creating device node|failed to (?:generate|add|apply|create|start|stat)|is not a device|error response|not a device node)"
+NO_NODE_BEFORE = r"(?:bind source path does not exist|required device path doesn't exist|no such file or directory - failed to mount)[^\n]{0,100}?"
 # Where compiled kernels and downloads are kept.
 CACHE = r"(?:\.?cache\b|caches?/|\.triton|triton/|miopen|inductor|\.config/|numba|matplotlib|mplconfig|huggingface|hf_home|hf_hub|torch_extensions|\.local/share|\.vllm|vllm_cache|xdg_cache|\.inductor|hub/models)"
-HYPERVISED = r"docker desktop|desktop-linux|docker-desktop|linuxkit|rancher[ -]desktop|\bcolima\b|podman[ -]machine|orbstack|\blima-vm\b|\b[a-z]:\\[^\n>]{0,200}> ?docker\b"
-SANDBOX = r"\brunsc\b|gvisor|\bkata\b|kata-|sysbox|firecracker"
+HYPERVISED = r"docker desktop|desktop-linux|docker-desktop|linuxkit|rancher[ -]desktop|\bcolima\b|podman[ -]machine|orbstack|\blima-vm\b|/\.docker/desktop/docker\.sock|/\.rd/docker\.sock|^(?:host|os|platform|system)[\w.]*: [^\n]{0,20}\b(?:mac ?os|darwin)\b|\b[a-z]:\\[^\n>]{0,200}> ?docker\b"
+# gVisor tells every program this date as that of its kernel.
+SANDBOX = r"\bsun jan 10 15:06:54 pst 2016\b|\b(?:lib)?krun\b|\brunsc\b|gvisor|\bkata\b|kata-|sysbox|firecracker"
 TAG_MOVED = r"digest[^\n]{0,60}(?:changed|differs?|mismatch|moved|another)|tag[^\n]{0,60}(?:moved|re-?pushed|overwritten|points to|changed|replaced|(?:names?|is|has) another)|same tag[^\n]{0,60}(?:different|other|another)|\btag\b[^\n]{0,20}\b(?:same|unchanged|identical)\b[^\n]{0,120}\b(?:differs?|different|changed|another)|different (?:image|digest)"
 DRIVER_OF_ANOTHER_VERSION = (
     r"driver/library version mismatch|api mismatch: the client has (?:the )?version"
