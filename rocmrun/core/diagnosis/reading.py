@@ -142,7 +142,7 @@ def _told(lines: tuple[Line, ...]) -> tuple[tuple[Value, ...], tuple[Line, ...]]
 
 # A key that some program prints as its own name or as the class of an error, and no fact.
 _PROGRAMS = re.compile(
-    r"^(?:[A-Z]\w*(?:Error|Exception|Warning|Interrupt)|[\w.]+\.\w*(?:Error|Exception|Warning)|docker|podman|error|err|fatal|warning|warn|info|debug|note|tee|ls|cat|cp|mv|mkdir|touch|rm|chmod|chown|ln|install|stat|bash|sh|zsh|fork|sudo|su|mbind|set_mempolicy|get_mempolicy|python3?|pip3?|modprobe|insmod|dmesg|kernel|amdgpu|kfd|ld|ld\.so|gcc|clang|nerdctl|kubectl|apptainer|singularity|W|E|I|F|perf_event_open|open|openat|stderr|stdout|Reason|rocminfo|clinfo|apt|dnf|yum|rsync|tar|curl|wget|git|make|cmake|ninja|dev\d+|mp\d+|lxc\.\S+|Segmentation|Aborted|Traceback|[\w.+-]+\.so(?:\.\d+)*)$"
+    r"^(?:[A-Z]\w*(?:Error|Exception|Warning|Interrupt)|Error|ERROR|Warning|WARNING|Fatal|FATAL|[\w.]+\.\w*(?:Error|Exception|Warning)|docker|podman|error|err|fatal|warning|warn|info|debug|note|tee|ls|cat|cp|mv|mkdir|touch|rm|chmod|chown|ln|install|stat|bash|sh|zsh|fork|sudo|su|mbind|set_mempolicy|get_mempolicy|python3?|pip3?|modprobe|insmod|dmesg|kernel|amdgpu|kfd|ld|ld\.so|gcc|clang|nerdctl|kubectl|apptainer|singularity|W|E|I|F|perf_event_open|open|openat|stderr|stdout|Reason|rocminfo|clinfo|apt|dnf|yum|rsync|tar|curl|wget|git|make|cmake|ninja|dev\d+|mp\d+|lxc\.\S+|Segmentation|Aborted|Traceback|[\w.+-]+\.so(?:\.\d+)*)$"
 )
 
 
