@@ -7,7 +7,7 @@ from rocmrun.core.diagnosis.denials import (
     SELINUX,
     user_named,
 )
-from rocmrun.core.diagnosis.evidence import Evidence, Node
+from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import (
     GPU_NODES,
@@ -27,12 +27,20 @@ from rocmrun.core.diagnosis.looks import (
     unquoted,
     variable,
 )
+from rocmrun.core.diagnosis.node_groups import (
+    GROUP_READ_WRITE,
+    NOBODY,
+    OTHERS_READ_WRITE,
+    ROOT,
+    all_groups_held,
+    gated_nodes,
+    gids_differ,
+    group_lacking,
+    one_of_two_held,
+    passed_without_group,
+)
 from rocmrun.core.diagnosis.sessions import newer_in_the_database
 from rocmrun.core.diagnosis.words import HYPERVISED, NO_GPU, ROOTLESS
-
-NOBODY = frozenset({"nobody", "nogroup", "65534", "4294967294", "overflowuid"})
-_ROOT = frozenset({"root", "0"})
-_GROUP_READ_WRITE, _OTHERS_READ_WRITE = 0o060, 0o006
 
 _OLD_ROCMINFO = all_of(
     text(r"returned 4104|out_of_resources"), absent(opened("ENOMEM|EINVAL|EPERM|ENOENT"))
@@ -64,83 +72,14 @@ def _mapped(seen: Evidence) -> bool:
 
 def _roots_alone(mode: int | None, _owner: str, group: str) -> bool:
     """Whether no group but root's may open a node: of these two, neither is one to give away."""
-    if mode is None or mode & _OTHERS_READ_WRITE == _OTHERS_READ_WRITE:
+    if mode is None or mode & OTHERS_READ_WRITE == OTHERS_READ_WRITE:
         return False
-    return mode & _GROUP_READ_WRITE != _GROUP_READ_WRITE or group in _ROOT
+    return mode & GROUP_READ_WRITE != GROUP_READ_WRITE or group in ROOT
 
 
 def _roots_alone_here(seen: Evidence) -> bool | None:
     kfd = seen.host.kfd if seen.host else None
     return None if kfd is None else _roots_alone(kfd.mode, str(kfd.uid), str(kfd.gid))
-
-
-def _gated(seen: Evidence) -> tuple[Node, ...]:
-    """Return the nodes that only their group may open, and whose group is told."""
-    return tuple(
-        n
-        for n in seen.nodes
-        if n.group not in NOBODY | _ROOT
-        and (
-            n.mode is None
-            or (
-                n.mode & _GROUP_READ_WRITE == _GROUP_READ_WRITE
-                and n.mode & _OTHERS_READ_WRITE != _OTHERS_READ_WRITE
-            )
-        )
-    )
-
-
-def _group_lacking(seen: Evidence) -> bool:
-    return bool(seen.groups) and any(n.group not in seen.groups for n in _gated(seen))
-
-
-def _all_groups_held(seen: Evidence) -> bool:
-    gated = _gated(seen)
-    return bool(seen.groups and gated) and all(n.group in seen.groups for n in gated)
-
-
-def _gids_of_nodes(seen: Evidence) -> tuple[set[str], set[str]]:
-    """Return the groups of kfd and those of render nodes: from listings, LXC entries and facts of the host."""
-    kfd, render = set(), set()
-    for n in seen.nodes:
-        if n.mode is not None and (
-            n.mode & _OTHERS_READ_WRITE == _OTHERS_READ_WRITE
-            or n.mode & _GROUP_READ_WRITE != _GROUP_READ_WRITE
-        ):
-            continue
-        if n.path == "/dev/kfd":
-            kfd.add(n.group)
-        elif "renderd" in n.path:
-            render.add(n.group)
-    for body in (seen.log, seen.told):
-        for match, _ in body.matches(
-            r"(/dev/kfd|/dev/dri/renderd\d+)[^\n]{0,40}?\bgid\W{1,3}(\d+)"
-        ):
-            (kfd if match[1] == "/dev/kfd" else render).add(match[2])
-    return kfd, render
-
-
-def _gids_differ(seen: Evidence) -> bool:
-    kfd, render = _gids_of_nodes(seen)
-    return bool(kfd and render) and kfd.isdisjoint(render)
-
-
-def _one_of_two_held(seen: Evidence) -> bool:
-    """Whether the process holds the group of kfd or of the render nodes, and not both."""
-    kfd, render = _gids_of_nodes(seen)
-    held = seen.groups & (kfd | render)
-    return kfd.isdisjoint(render) and bool(held) and held != kfd | render
-
-
-def _passed_without_group(seen: Evidence) -> bool:
-    """Whether kfd has rights for root's group, which no kernel gives it, and render nodes have a group of their own."""
-    return _gids_differ(seen) and any(
-        n.path == "/dev/kfd"
-        and n.group in _ROOT
-        and n.mode is not None
-        and n.mode & _GROUP_READ_WRITE == _GROUP_READ_WRITE
-        for n in seen.nodes
-    )
 
 
 _ROOTS_ALONE = any_of(
@@ -174,16 +113,16 @@ RULES = (
     Rule(
         kind="render-gid-mismatch",
         symptom="denied",
-        needs=any_of(NODE_DENIED, _UNSEEN, _OLD_ROCMINFO, fact(_group_lacking), _NAME_NOT_IN_IMAGE, _GROUP_HELPED),
+        needs=any_of(NODE_DENIED, _UNSEEN, _OLD_ROCMINFO, fact(group_lacking), _NAME_NOT_IN_IMAGE, _GROUP_HELPED),
         unless=any_of(NODE_AVC, fact(_mapped)),
         signs=(
             Sign(4, "a node may not be opened: EACCES", NODE_DENIED),
-            Sign(4, "the node's group is not among the process's groups", fact(_group_lacking)),
+            Sign(4, "the node's group is not among the process's groups", fact(group_lacking)),
             Sign(5, "access is lacking, and the group of the nodes mended it", _GROUP_HELPED),
-            Sign(4, "a node is said to be for one group alone", all_of(_FOR_A_GROUP, absent(fact(_group_lacking)))),
+            Sign(4, "a node is said to be for one group alone", all_of(_FOR_A_GROUP, absent(fact(group_lacking)))),
             Sign(2, "no GPU is seen", _UNSEEN),
             Sign(2, "the process is not root inside", fact(user_named)),
-            Sign(3, "the nodes belong to a group of this host", any_of(told(r"(?:node|owner|nodes|kfd|ls)[\w./* ]*: [^\n]{0,60}root[:/ ]{1,2}(?:render|video|\d+)|renderd\S* root:render"), fact(lambda seen: bool(_gated(seen))))),
+            Sign(3, "the nodes belong to a group of this host", any_of(told(r"(?:node|owner|nodes|kfd|ls)[\w./* ]*: [^\n]{0,60}root[:/ ]{1,2}(?:render|video|\d+)|renderd\S* root:render"), fact(lambda seen: bool(gated_nodes(seen))))),
             Sign(2, "a group was given by name: names count in the image, numbers on the host", flag(r"--group-add=(?:video|render)$")),
             Sign(7, "a group was given by a name that the image does not have", _NAME_NOT_IN_IMAGE),
             Sign(2, "groups were given by number, and no GPU is seen", flag(r"--group-add=\d+$")),
@@ -196,21 +135,21 @@ RULES = (
             Sign(-6, "ids are mapped: the engine is rootless or remaps users", any_of(_ROOTLESS, _NOBODY)),
             Sign(-4, "the engine is Podman, which is rootless as a rule", text(r"\bpodman\b|distrobox|toolbx|buildah")),
             Sign(-5, "the engine runs in a virtual machine", text(HYPERVISED)),
-            Sign(-5, "everybody or nobody but the owner may open it", node(KFD, lambda mode, _owner, _group: mode is not None and mode & _GROUP_READ_WRITE != _GROUP_READ_WRITE)),
+            Sign(-5, "everybody or nobody but the owner may open it", node(KFD, lambda mode, _owner, _group: mode is not None and mode & GROUP_READ_WRITE != GROUP_READ_WRITE)),
             Sign(-6, "only root, or root's own group, may open the node", _ROOTS_ALONE),
-            Sign(-4, "the process holds the groups", fact(_all_groups_held)),
+            Sign(-4, "the process holds the groups", fact(all_groups_held)),
             Sign(-4, "a mask of devices is set", all_of(absent(NODE_DENIED), any_of(variable(r"(?:ROCR|HIP|CUDA)_VISIBLE_DEVICES"), text(r"_visible_devices")))),
             Sign(-5, "torch is no ROCm build", text(r"\+cu\d+|\+cpu\b|version\.hip\W{1,8}none|nvidia driver")),
             Sign(-2, "SELinux is enforcing", SELINUX),
-            Sign(-2, "kfd and the render nodes belong to different groups", all_of(fact(_gids_differ), absent(fact(_group_lacking)))),
-            Sign(-5, "the process holds the group of kfd or of the render nodes, and not both", fact(_one_of_two_held)),
+            Sign(-2, "kfd and the render nodes belong to different groups", all_of(fact(gids_differ), absent(fact(group_lacking)))),
+            Sign(-5, "the process holds the group of kfd or of the render nodes, and not both", fact(one_of_two_held)),
             Sign(-2, "the group was given after the session began", all_of(NODE_DENIED, anywhere(r"newgrp|usermod|just added"))),
             Sign(-6, "the database has the group for the user already", fact(newer_in_the_database)),
             Sign(-4, "another errno than EACCES", opened("EPERM|EINVAL|ENOMEM|ENOENT")),
             Sign(-2, "rocminfo says that the user is a member", all_of(NODE_DENIED, text(r"is (?:a )?member of"), absent(text(r"not (?:a )?member of")))),
             Sign(-5, "WSL has no such nodes", anywhere(r"/dev/dxg|\bwsl")),
         ),
-        settles=any_of(fact(_group_lacking), all_of(NODE_DENIED, any_of(fact(user_named), _PRIVILEGED_WORKS, flag(r"--group-add"), text(r"not (?:a )?member of")))),
+        settles=any_of(fact(group_lacking), all_of(NODE_DENIED, any_of(fact(user_named), _PRIVILEGED_WORKS, flag(r"--group-add"), text(r"not (?:a )?member of")))),
         undecided="the numbers: compare `stat -c '%g %n' /dev/kfd /dev/dri/renderD*` on the host with `Groups:` in /proc/PID/status of the process",
     ),
     Rule(
@@ -239,20 +178,20 @@ RULES = (
             Sign(7, "only root, or root's own group, may open the node: no group of GPUs can help", _ROOTS_ALONE),
             Sign(-5, "another errno than EACCES", opened("EPERM|EINVAL|ENOMEM")),
             Sign(-4, "ids are mapped: root outside shows as somebody else", any_of(_NOBODY, fact(_mapped))),
-            Sign(-4, "kfd was passed on without a group, and the render nodes with theirs", fact(_passed_without_group)),
+            Sign(-4, "kfd was passed on without a group, and the render nodes with theirs", fact(passed_without_group)),
         ),
     ),
     Rule(
         kind="kfd-render-gid-differ",
         symptom="denied",
-        needs=fact(_gids_differ),
+        needs=fact(gids_differ),
         unless=opened("EINVAL|ENOMEM|EPERM"),
         signs=(
-            Sign(6, "kfd and the render nodes belong to different groups", all_of(fact(_gids_differ), text(r"/dev/kfd|\bkfd\b"))),
-            Sign(4, "the process holds the group of one of them alone", fact(_one_of_two_held)),
+            Sign(6, "kfd and the render nodes belong to different groups", all_of(fact(gids_differ), text(r"/dev/kfd|\bkfd\b"))),
+            Sign(4, "the process holds the group of one of them alone", fact(one_of_two_held)),
             Sign(1, "kfd may not be opened", opened("EACCES", KFD)),
             Sign(-5, "a group is lacking for the render nodes too", opened("EACCES", r"/dev/dri/.*")),
-            Sign(-6, "the process holds all of these groups", all_of(fact(_all_groups_held), absent(fact(_one_of_two_held)))),
+            Sign(-6, "the process holds all of these groups", all_of(fact(all_groups_held), absent(fact(one_of_two_held)))),
         ),
     ),
     Rule(
@@ -276,7 +215,7 @@ RULES = (
             Sign(4, "the group was given after the session began", anywhere(r"usermod|newgrp|log(?:ged)? ?(?:out|in|off)|\bid -g\b|new session|re-?login|stale|just added|added [^\n]{0,30}group|gpasswd|reboot")),
             Sign(-4, "ids are mapped: the engine is rootless or remaps users", any_of(_ROOTLESS, _NOBODY)),
             Sign(-3, "SELinux is enforcing", SELINUX),
-            Sign(-4, "the process's groups lack the node's", all_of(fact(_group_lacking), absent(fact(newer_in_the_database)))),
+            Sign(-4, "the process's groups lack the node's", all_of(fact(group_lacking), absent(fact(newer_in_the_database)))),
         ),
         settles=any_of(fact(newer_in_the_database), anywhere(r"usermod|newgrp|log(?:ged)? ?(?:out|in|off)|\bid -g\b|new session|re-?login|stale|just added")),
         undecided="which groups the process itself holds: `id -G` in that session, compared with `id -G USER`",
@@ -292,7 +231,7 @@ RULES = (
             Sign(2, "a node may not be opened, or no GPU is seen", any_of(NODE_DENIED, _UNSEEN)),
             Sign(2, "the boolean for devices is off, or a label was taken away", unquoted(anywhere(r"container_use_devices|label[=:]disable|setenforce 0|dri_device_t|permissive"))),
             Sign(1, "the mode allows it", node(GPU_NODES, lambda mode, _owner, _group: mode is not None and mode & 0o006 == 0o006)),
-            Sign(-3, "the process's groups lack the node's", fact(_group_lacking)),
+            Sign(-3, "the process's groups lack the node's", fact(group_lacking)),
         ),
     ),
 )  # fmt: skip
