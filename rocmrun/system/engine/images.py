@@ -108,8 +108,12 @@ class EngineImages:
         """Return the images that a tag of *repository* names, each with all its names."""
         with translated("list images"):
             listed = self._api.images(filters={"reference": f"{repository}:*"})
-            # The filter leaves out an image's other names too, so each is looked at by itself.
-            found = [self._api.inspect_image(body["Id"]) for body in listed]
+            found = []
+            for body in listed:
+                # The filter leaves out an image's other names too, so each is looked at by itself;
+                # one that somebody removes meanwhile is no image any more.
+                with contextlib.suppress(docker.errors.ImageNotFound):
+                    found.append(self._api.inspect_image(body["Id"]))
         return tuple(
             NamedImage(
                 image_id=body["Id"],

@@ -248,3 +248,21 @@ def test_a_stored_login_goes_to_its_registry_alone(
     own, other = (request.headers.get("X-Registry-Auth", "") for request in daemon.requests)
     assert json.loads(base64.urlsafe_b64decode(own))["password"] == "s3cret"
     assert other == ""
+
+
+def test_an_image_that_is_removed_while_they_are_listed_is_none_of_them(
+    daemon: ScriptedRegistry, engine: DockerEngine
+) -> None:
+    """Listed and gone a moment later: another command has removed it."""
+
+    def answer(request: Request) -> Reply:
+        if request.path.endswith("/images/json"):
+            return Reply(body=json.dumps([{"Id": "stays"}, {"Id": "goes"}]).encode(), headers=JSON)
+        if "stays" in request.path:
+            body = {"Id": "stays", "RepoTags": ["rocmrun/locked:a"], "Size": 7}
+            return Reply(body=json.dumps(body).encode(), headers=JSON)
+        return Reply(status=404, body=b'{"message": "No such image: goes"}', headers=JSON)
+
+    daemon.script = answer
+
+    assert [image.image_id for image in engine.named_images("rocmrun/locked")] == ["stays"]
