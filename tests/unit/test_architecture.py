@@ -44,7 +44,7 @@ VIOLATIONS = (
 def broken_contracts(directory: Path) -> set[str]:
     """Return the names of the contracts that the package in *directory* breaks."""
     done = subprocess.run(
-        [LINT, "--no-cache", "--no-logo"],
+        [LINT, "--cache-dir", "cache", "--no-logo"],
         cwd=directory,
         env={"PYTHONPATH": str(directory), "PATH": "/usr/bin:/bin", "NO_COLOR": "1"},
         capture_output=True,
@@ -59,13 +59,14 @@ def broken_contracts(directory: Path) -> set[str]:
     return broken
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """A copy of the package and of its contracts."""
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package and of its contracts; what was read of a module counts until it is written."""
+    folder = tmp_path_factory.mktemp("copy")
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(PACKAGE, tmp_path / "rocmrun", ignore=ignored)
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    return tmp_path
+    shutil.copytree(PACKAGE, folder / "rocmrun", ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
 
 
 def test_every_contract_holds(copy: Path) -> None:
@@ -77,10 +78,14 @@ def test_a_planted_violation_breaks_its_contract(
     copy: Path, module: str, line: str, contract: str
 ) -> None:
     """That one, and no other."""
-    with (copy / "rocmrun" / module).open("a") as file:
-        file.write(f"\n{line}\n")
+    path = copy / "rocmrun" / module
+    whole = path.read_text(encoding="utf-8")
+    try:
+        path.write_text(f"{whole}\n{line}\n", encoding="utf-8")
 
-    assert broken_contracts(copy) == {contract}
+        assert broken_contracts(copy) == {contract}
+    finally:
+        path.write_text(whole, encoding="utf-8")
 
 
 def test_core_opens_nothing_and_prints_nothing() -> None:
