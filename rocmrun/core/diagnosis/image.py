@@ -2,8 +2,21 @@
 
 import re
 
+from rocmrun.core.diagnosis import starts
+from rocmrun.core.diagnosis.compilers import (
+    CUDA_HEADER_MISSING,
+    CUDA_TOOLKIT_MISSING,
+    NO_C_COMPILER,
+    NO_NINJA,
+    ROCM_TOOL_MISSING,
+)
 from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
+from rocmrun.core.diagnosis.libraries import (
+    CUDA_LIBRARY_MISSING,
+    ROCM_LIBRARY,
+    ROCM_LIBRARY_MISSING,
+)
 from rocmrun.core.diagnosis.looks import (
     absent,
     all_of,
@@ -16,17 +29,19 @@ from rocmrun.core.diagnosis.looks import (
     told,
 )
 from rocmrun.core.diagnosis.versions import library_of_another_rocm
-from rocmrun.core.diagnosis.words import DENIED, NO_FILE, NO_GPU, TAG_MOVED
+from rocmrun.core.diagnosis.words import DENIED, NO_GPU, TAG_MOVED
 
-_ROCM_LIBRARY = r"lib(?:hip_hcc|miopen|roctx64|rocblas|hipblas(?:lt)?|amdhip64|hsa-runtime64|hsakmt|rocsparse|rocsolver|rccl|rocm[-_]smi64|rocm[-_]core|amd_comgr|hiprtc\S{0,20}|rocfft|hipfft\w?|hiprand|rocrand|roctracer64|hipsparse(?:lt)?|hipsolver|amd_smi|rocprofiler\S{0,20}|rocalution|migraphx\S{0,10}|c10_hip|torch_hip|drm_amdgpu|drm|numa|elf|hipfile|rocjpeg|rocdecode|omp5?)\b[^\s:]{0,30}\.so"
-_CUDA_LIBRARY = r"lib(?:c10_cuda|torch_cuda\w*|cudart|cublas\w*|cudnn\w*|nvrtc\S{0,20}|cuda|nvinfer\S{0,20}|cusparse\w*|cufft\w?|curand|cusolver\w*|nccl|nvjitlink|nvtoolsext|nvidia-ml|cupti)\b[^\s:]{0,30}\.so"
 _LINKED_AS_ANOTHER = text(
-    rf"\bln -sf? \S{{0,80}}{_ROCM_LIBRARY}\S{{0,10}} \S{{0,80}}{_ROCM_LIBRARY}\.\d"
+    rf"\bln -sf? \S{{0,80}}{ROCM_LIBRARY}\S{{0,10}} \S{{0,80}}{ROCM_LIBRARY}\.\d"
 )
 _PYTHON = r"(?:/[\w.+-]{1,60}){0,8}/?python(?:3(?:\.\d{1,2})?)?"
 _AMD_GPU = text(r"\bgfx\d|radeon|instinct|\bamd\b|\bmi\d{2,3}x?\b|\brx ?\d{3,4}|\b\d{4} ?xtx?\b")
 _OTHER_VENDOR = text(
-    r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver|\b(?:torch|wheels?)\b[^\n]{0,30}\bcuda\b[^\n]{0,30}\b(?:even (?:when|though|if)|although|despite|instead of|rather than)\b[^\n]{0,20}\brocm\b|cuda driver version is insufficient for cuda"
+    r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver|\b(?:torch|wheels?)\b[^\n]{0,30}\bcuda\b[^\n]{0,30}\b(?:even (?:when|though|if)|although|despite|instead of|rather than)\b[^\n]{0,20}\brocm\b|cuda driver version is insufficient for cuda|pytorch was compiled without cuda support|libcudart functions unavailable"
+)
+# An extension that was built for CUDA says which torch it wanted, and which one is there.
+_BUILT_FOR_CUDA = text(
+    r"\bbuilt for\b[^\n]{0,80}(?:\+cu\d|\bcuda\b)[^\n]{0,80}\(you have [^\n)]{0,40}\+rocm|pytorch \d\S{0,20} with cuda \d{3,5} \(you have \d\S{0,20}\+rocm"
 )
 # What comes with ROCm's own compiler, whoever else has a clang.
 _OWN_COMPILER_ELSEWHERE = text(
@@ -60,6 +75,14 @@ _PIP = anywhere(
     r"pip3? install|uv (?:pip|sync|add)|resolv(?:er|ed)|requirements|constraint|default[- ]index|pypi|attempting uninstall: torch|successfully (?:un)?installed [^\n]{0,200}torch-|poetry|conda install|found existing installation: torch|cause_step|dependent package"
 )
 
+
+# pip builds in an environment of its own, in which there is no torch whatever is installed.
+_BUILT_APART = text(
+    r"getting requirements to build|preparing metadata|pip-build-env|build_?isolation|--no-build-isolation|subprocess-exited-with-error|get_requires_for_build|build backend"
+)
+_NO_TORCH = text(
+    r"no module named '?torch'?(?![\w.'])|no package metadata was found for torch\s*$|package\(s\) not found: torch\s*$"
+)
 
 _DIGEST = r"(sha256:(?:[0-9a-f]{64}|blob-\d{1,4}))"
 _SHORT = r"(?:sha256:)?([0-9a-f]{7,64}|blob-\d{1,4})"
@@ -111,6 +134,7 @@ RULES = (
             Sign(1, "it fails as a CUDA build does without NVIDIA", text(r"nvidia driver|not compiled with cuda|libcuda")),
             Sign(1, "the GPU is AMD's", _AMD_GPU),
             Sign(-3, "an installation put it there", _REPLACED),
+            Sign(-8, "it is an extension that wanted another torch", _BUILT_FOR_CUDA),
             Sign(-2, "a wheel was replaced", text(r"attempting uninstall: torch|successfully uninstalled torch|found existing installation: torch")),
         ),
         settles=any_of(_AMD_GPU, text(rf"{NO_GPU}|nvidia driver|not compiled with|libcuda|rocm|\bhip\b")),
@@ -128,6 +152,7 @@ RULES = (
             Sign(3, "what is installed brings a torch of another vendor", _BRINGS_ANOTHER),
             Sign(3, "it did not come so: an installation put it there", all_of(_OTHER_VENDOR, _REPLACED)),
             Sign(2, "a ROCm build was there or expected", anywhere(r"^expected\W[^\n]{0,60}rocm|uninstall[^\n]{0,60}\+rocm|(?:before|was|expected|had|from)[^\n]{0,30}\+rocm|torch-\S{1,30}\+rocm")),
+            Sign(-8, "it is an extension that wanted another torch", _BUILT_FOR_CUDA),
             Sign(-3, "the image came so", anywhere(r"last_good|rebuilt|moving|^tag: ")),
         ),
         undecided="whether a package replaced it or the image came with it: `docker history --no-trunc IMAGE | grep -i pip`",
@@ -148,9 +173,9 @@ RULES = (
     ),
     Rule(
         kind="missing-rocm-libs",
-        needs=any_of(text(rf"{_ROCM_LIBRARY}[^\n]{{0,120}}{NO_FILE}|{NO_FILE}[^\n]{{0,120}}{_ROCM_LIBRARY}"), _LINKED_AS_ANOTHER),
+        needs=any_of(text(ROCM_LIBRARY_MISSING), _LINKED_AS_ANOTHER),
         signs=(
-            Sign(7, "a library of ROCm is not found", text(rf"{_ROCM_LIBRARY}[^\n]{{0,120}}{NO_FILE}|{NO_FILE}[^\n]{{0,120}}{_ROCM_LIBRARY}")),
+            Sign(7, "a library of ROCm is not found", text(ROCM_LIBRARY_MISSING)),
             Sign(1, "it is a library of another ROCm", library_of_another_rocm),
             Sign(5, "a link gives a library of ROCm the name of another version", _LINKED_AS_ANOTHER),
             Sign(-4, "it lies where only root may look", text(r"/root/")),
@@ -160,25 +185,30 @@ RULES = (
         kind="missing-python",
         needs=text(r"python"),
         signs=(
-            Sign(7, "the engine finds no Python to start in the image", text(rf"exec: \\?\"{_PYTHON}\\?\": (?:executable file not found|stat [^\n]{{0,80}}no such file)|the probe needs python, and ")),
-            Sign(6, "a shell, a script's first line or a program finds no Python", text(rf"(?:^|[:>] ){_PYTHON}: (?:command )?not found|\benv: \W?{_PYTHON}\W?: no such file|bad interpreter: {_PYTHON}\b|{_PYTHON}: bad interpreter|no such file or directory: '{_PYTHON}'")),
+            Sign(7, "an engine, an init, a shell or a program finds no Python to start", text(rf"{starts.not_found(_PYTHON)}|the probe needs python, and ")),
+            Sign(4, "a script's first line names a program that is not there", text(r"cannot execute: required file not found")),
+            Sign(-4, "it is the shortcut of Windows to its shop", text(r"microsoft store")),
         ),
     ),
     Rule(
         kind="missing-torch",
-        needs=any_of(told(r"^missing_module: torch$"), text(r"\bbuild: torch[,:] [^\n]{0,200}\(python \d[\w.+]{0,20}\) has no torch$")),
+        needs=any_of(told(r"^missing_module: torch$"), text(r"\bbuild: torch[,:] [^\n]{0,200}\(python \d[\w.+]{0,20}\) has no torch$"), _NO_TORCH),
         signs=(
             Sign(7, "the probe's Python finds no module torch", any_of(text(r"\bbuild: torch[,:] [^\n]{0,200} has no torch$"), told(r"^missing_module: torch$"))),
+            Sign(6, "a Python finds no module torch", _NO_TORCH),
+            Sign(-5, "it is an environment that pip makes for a build alone", _BUILT_APART),
             Sign(1, "another Python of the image has one", told(r"^(?:torch|python)_elsewhere: /")),
         ),
     ),
     Rule(
         kind="cuda-only-extension",
-        needs=text(rf"{_CUDA_LIBRARY}|undefined symbol[^\n]{{0,160}}(?:cuda|cublas|cudnn)|cuda_home|nvcc"),
+        needs=any_of(text(rf"{CUDA_LIBRARY_MISSING}|undefined symbol[^\n]{{0,160}}(?:cuda|cublas|cudnn)|{CUDA_TOOLKIT_MISSING}|{CUDA_HEADER_MISSING}"), _BUILT_FOR_CUDA),
         signs=(
-            Sign(7, "an extension wants a library of CUDA", text(rf"{_CUDA_LIBRARY}[^\n]{{0,120}}{NO_FILE}|{NO_FILE}[^\n]{{0,120}}{_CUDA_LIBRARY}")),
+            Sign(7, "an extension wants a library of CUDA", text(CUDA_LIBRARY_MISSING)),
             Sign(6, "an extension wants a symbol of CUDA", text(r"undefined symbol[^\n]{0,160}(?:cuda|cublas|cudnn)")),
-            Sign(5, "an extension wants CUDA's compiler", text(r"cuda_home (?:environment variable )?(?:is )?not set|nvcc[^\n]{0,40}(?:not found|no such file)")),
+            Sign(5, "an extension wants CUDA's compiler", text(CUDA_TOOLKIT_MISSING)),
+            Sign(6, "what is compiled wants a header of CUDA", text(CUDA_HEADER_MISSING)),
+            Sign(6, "it says that it was built for a torch of CUDA", _BUILT_FOR_CUDA),
             Sign(-3, "it is bitsandbytes", text(r"bitsandbytes")),
             Sign(-6, "it is NVIDIA's hook of the engine", text(r"nvidia-container")),
         ),
@@ -186,20 +216,22 @@ RULES = (
     Rule(
         kind="image-missing-headers",
         symptom="compile",
-        needs=text(r"file not found|(?:cc|gcc|g\+\+|c\+\+|clang|clang\+\+): not found|compiler|fatal error|no such file|command not found|cc1plus|hiprtc_error_compilation|python\.h"),
+        needs=text(rf"file not found|fatal error|no such file|hiprtc_error_compilation|python\.h|{NO_C_COMPILER}|{NO_NINJA}|include path"),
         signs=(
             Sign(6, "a header is not in the image", text(r"fatal error: [^\n]{0,80}(?:file not found|no such file)|'(?:limits|cmath|cstdint|cstddef|iostream|string|type_traits|algorithm|utility|array|new|atomic|memory|vector|complex|initializer_list|stdlib\.h|math\.h|stdio\.h|stdint\.h|assert\.h|python\.h)' file not found|python\.h: no such file|include[^\n]{0,60}not found in[^\n]{0,40}include path")),
-            Sign(6, "no C compiler is in the image", text(r"failed to find c compiler|no acceptable c compiler|no (?:working )?(?:c|c\+\+|cxx) compiler|\b(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+|cc1plus|x86_64-linux-gnu-g(?:cc|\+\+))\W{0,4}(?:: )?(?:command )?(?:not found|no such file)|no such file or directory: '(?:gcc|g\+\+|cc|c\+\+|clang)'|error trying to exec 'cc1plus'|set the cc environment variable|unable to execute '?(?:gcc|cc|g\+\+|x86_64-linux-gnu-gcc)'?")),
+            Sign(6, "no C compiler is in the image, or not what it links with", text(NO_C_COMPILER)),
+            Sign(5, "ninja or make, which starts the compiler, is not in the image", text(NO_NINJA)),
             Sign(1, "a compile at run time failed", text(r"hiprtc_error_compilation|error generated when compiling|buildhip|compile failed")),
             Sign(-6, "what is missing belongs to ROCm's compiler, which is looked for in another directory", _OWN_COMPILER_ELSEWHERE),
+            Sign(-5, "what is missing is CUDA's", text(CUDA_HEADER_MISSING)),
         ),
     ),
     Rule(
         kind="image-toolchain-path",
         symptom="compile",
-        needs=any_of(text(r"ld\.lld|\blld\b|hipcc|llvm_path|hip_path|rocm_path|rocm_home|device[- ]lib|amdgcn|clang-\d+"), _OWN_COMPILER_ELSEWHERE),
+        needs=any_of(text(rf"llvm_path|hip_path|rocm_path|rocm_home|device[- ]lib|amdgcn|{ROCM_TOOL_MISSING}"), _OWN_COMPILER_ELSEWHERE),
         signs=(
-            Sign(6, "a tool of ROCm's compiler is not on PATH", text(r"unable to find (?:ld\.lld|lld|clang|llvm\S*|hipcc)|(?:ld\.lld|hipcc|amdclang\S*|clang-offload-bundler|llvm-\w+|rocm_agent_enumerator)(?: and \S{1,60} (?:is|are|was|were))?\W{0,4}(?::\s)?(?:command )?(?:not found|no such file)|no such file or directory: '\S{0,80}(?:ld\.lld|hipcc|amdclang|lld)'|(?:could not|cannot|can't|failed to) (?:find|locate|execute) \S{0,60}(?:ld\.lld|hipcc|lld|clang|rocm (?:installation|device library)|hip)|cannot find (?:rocm|hip) (?:installation|device library|runtime)|invalid linker name[^\n]{0,30}lld")),
+            Sign(6, "a tool of ROCm's compiler is not where it is looked for", text(ROCM_TOOL_MISSING)),
             Sign(6, "ROCm's compiler, or a header of its own, is not where it is looked for", _OWN_COMPILER_ELSEWHERE),
             Sign(3, "a variable names a directory that is not there", text(r"(?:llvm|hip|rocm|device_lib|hip_device_lib|hip_clang)_(?:path|home)\b[^\n]{0,120}(?:not|missing|wrong|no such|does not)")),
             Sign(1, "the variable is set in the image", told(r"(?:llvm|hip|rocm)_path")),

@@ -1,0 +1,30 @@
+"""Names of the libraries of ROCm and of CUDA, as loaders and linkers print them."""
+
+from rocmrun.core.diagnosis.words import NO_FILE
+
+_ROCM = r"(?:hip_hcc|miopen|roctx64|rocblas|hipblas(?:lt)?|amdhip64|hsa-runtime64|hsakmt|rocsparse|rocsolver|rccl|rocm[-_]smi64|rocm[-_]core|amd_comgr|hiprtc\S{0,20}|rocfft|hipfft\w?|hiprand|rocrand|roctracer64|hipsparse(?:lt)?|hipsolver|amd_smi|rocprofiler\S{0,20}|rocalution|migraphx\S{0,10}|c10_hip|torch_hip|drm_amdgpu|hipfile|rocjpeg|rocdecode)"
+# What ROCm's libraries need beside each other.
+_BESIDE_ROCM = r"(?:drm|numa|elf|omp5?)"
+_CUDA = r"(?:c10_cuda|torch_cuda\w*|cudart|cublas\w*|cudnn\w*|nvrtc\S{0,20}|cuda|nvinfer\S{0,20}|cusparse\w*|cufft\w?|curand|cusolver\w*|nccl|nvjitlink|nvtoolsext|nvidia-ml|cupti)"
+ROCM_LIBRARY = rf"lib(?:{_ROCM}|{_BESIDE_ROCM})\b[^\s:]{{0,30}}\.so"
+CUDA_LIBRARY = rf"lib{_CUDA}\b[^\s:]{{0,30}}\.so"
+
+
+def _missing(library: str, name: str) -> str:
+    return (
+        rf"{library}[^\n]{{0,120}}{NO_FILE}|{NO_FILE}[^\n]{{0,120}}{library}"
+        # ld, lld
+        rf"|cannot find -l{name}(?![\w-])|unable to find library -l{name}(?![\w-])"
+    )
+
+
+ROCM_LIBRARY_MISSING = (
+    _missing(ROCM_LIBRARY, _ROCM)
+    # triton's driver
+    + rf"|cannot locate {ROCM_LIBRARY}|does not point to a valid {ROCM_LIBRARY}"
+)
+CUDA_LIBRARY_MISSING = (
+    _missing(CUDA_LIBRARY, _CUDA)
+    # triton's driver, NVML's and numba's
+    + rf"|{CUDA_LIBRARY} cannot found|nvml shared library not found|cuda driver library cannot be found"
+)
