@@ -9,16 +9,24 @@ from rocmrun.core.diagnosis.words import DENIED
 NODE_DENIED = any_of(
     opened("EACCES"),
     text(
-        rf"/dev/(?:kfd|dri)[^\n]{{0,60}}{DENIED}|\b(?:no|without|lacks?) (?:access|permissions?|rights?) (?:to|on|for) (?:/dev/dri/|/dev/)?(?:kfd|renderd\d)"
+        rf"/dev/(?:kfd|dri)[^\n]{{0,60}}{DENIED}|permissions not set up properly[^\n]{{0,80}}\brender group"
+        r"|(?:cannot|can't|could not|unable to) (?:access|use|open) \W?/dev/(?:dri/)?(?:kfd|renderd\d+)\b(?![^\n]{0,80}(?:no such|not found|not exist|invalid|not permitted|allocate|busy|eperm|enoent|einval|enomem|errno))|/dev/(?:dri/)?(?:kfd|renderd\d+)\b[^\n]{0,40}\b(?:is )?not (?:accessible|readable|writable)\b"
+        r"|\b(?:no|without|lacks?) (?:access|permissions?|rights?) (?:to|on|for) (?:/dev/dri/|/dev/)?(?:kfd|renderd\d)"
     ),
+)
+# A tool that looked the groups up; by name, in the image or on the host that it runs on.
+GROUP_MISSED = text(
+    r"\b(?:user|uid|you(?:'re| are))\b[^\n]{0,40}\bnot (?:in|part of) (?:the )?\W?(?:render|video)\b|^(?:fail|error|warn\w*)\W{1,4}not in (?:the )?render group"
 )
 SELINUX = text(
     r"avc:\s{1,3}denied|selinux[\w.]*\W{1,3}(?:is )?(?:enforcing|enabled|preventing)|enforcing mode\s{1,20}enforcing|container_use_devices|getenforce\W{1,3}enforcing"
 )
 NODE_AVC = text(
-    r"avc:\s{1,3}denied[^\n]{0,400}(?:tclass=chr_file|dri_device_t|xserver_misc_device_t|hsa_device_t|device_t|name=\W?(?:kfd|renderd))"
+    r"avc:\s{1,3}denied[^\n]{0,400}(?:tclass=chr_file|dri_device_t|xserver_misc_device_t|hsa_device_t|device_t|name=\W?(?:kfd|renderd))|selinux is preventing [^\n]{1,200} on the chr_file\b"
 )
-LABELLED_FILES = text(r"avc:\s{1,3}denied[^\n]{0,400}tclass=(?:dir|file|lnk_file|sock_file)")
+LABELLED_FILES = text(
+    r"avc:\s{1,3}denied[^\n]{0,400}tclass=(?:dir|file|lnk_file|sock_file)|selinux is preventing [^\n]{1,200} on the (?:file|dir|directory|lnk_file|sock_file)\b"
+)
 
 
 def user_named(seen: Evidence) -> bool:

@@ -32,7 +32,7 @@ _NOT_LOADED = text(
 _NODE_MISSING = text(
     rf"{NO_NODE}[^\n]{{0,160}}/dev/kfd[^\n]{{0,80}}(?:no such file|not found|no such device|does not exist)|/dev/kfd[^\n]{{0,40}}is not a (?:character )?device|mount source /dev/kfd doesn't exist|missing source path \W?/dev/kfd|{NO_NODE_BEFORE}/dev/kfd|^\W{{0,9}}device /dev/kfd does not exist"
 )
-_NOT_HERE = any_of(_NOT_LOADED, _NODE_MISSING, opened("ENOENT|ENODEV", KFD))
+_NOT_HERE = any_of(_NOT_LOADED, _NODE_MISSING, opened("ENOENT|ENODEV|ENXIO", KFD))
 _INSERT_FAILED = text(
     r"key was rejected by service|required key not available|could not insert (?:module )?'?amdgpu|error processing package amdgpu-dkms|amdgpu: (?:unknown symbol|disagrees about version)|lockdown[^\n]{0,60}(?:unsigned|module)|modprobe: (?:fatal|error)[^\n]{0,80}amdgpu|dkms[^\n]{0,80}(?:bad (?:exit|return) status|build (?:failed|error)|autoinstall failed)|error![^\n]{0,60}(?:amdgpu|dkms|bad return status)|module amdgpu[^\n]{0,40}(?:fail|reject)"
 )

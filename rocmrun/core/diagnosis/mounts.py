@@ -33,6 +33,10 @@ _ENFORCED_THERE = all_of(
     ),
     unquoted(anywhere(EVERY_RIGHT_WORKS)),
 )
+# Podman and Docker relabel what is mounted with :z, where they may.
+_RELABEL_REFUSED = text(
+    r"selinux relabeling of \S{1,200} is not allowed|lsetxattr\(label=[^\n]{1,300}(?:not permitted|not supported|denied)"
+)
 # Root without DAC_OVERRIDE and CHOWN is like anybody else with files of others.
 _ROOT_REFUSED = rf"{DENIED}|\b(?:chown|chmod|chgrp)\b[^\n]{{0,60}}(?:\bfail|not permitted)"
 
@@ -40,9 +44,10 @@ RULES = (
     Rule(
         kind="selinux-mount",
         symptom="mount",
-        needs=any_of(LABELLED_FILES, all_of(any_of(SELINUX, _LABEL_HELPS, _ENFORCED_THERE), _FILE_REFUSED)),
+        needs=any_of(LABELLED_FILES, _RELABEL_REFUSED, all_of(any_of(SELINUX, _LABEL_HELPS, _ENFORCED_THERE), _FILE_REFUSED)),
         signs=(
             Sign(7, "SELinux refused access to a file or directory", LABELLED_FILES),
+            Sign(7, "the path may not be given the label that a container may read", _RELABEL_REFUSED),
             Sign(1, "a path may not be read", _FILE_REFUSED),
             Sign(4, "the distribution enforces SELinux, and with every right it works", _ENFORCED_THERE),
             Sign(5, "a label on the mount mended it", _LABEL_HELPS),
@@ -67,10 +72,10 @@ RULES = (
     ),
     Rule(
         kind="no-new-privileges-setuid",
-        needs=text(r"effective uid is not 0|no new privileges|no_new_privs|must be setuid|setuid|unable to (?:change|set) [^\n]{0,20}(?:gid|uid)|sudo: "),
+        needs=text(r"effective uid is not 0|no new privileges|no_new_privs|must be suid|must be setuid|setuid|unable to (?:change|set) [^\n]{0,20}(?:gid|uid)|sudo: "),
         signs=(
             Sign(6, "sudo cannot become another user: setuid has no effect", text(r"no new privileges|must be (?:owned by uid 0 and have the )?setuid|setresuid\([^\n]{0,60}(?:not permitted|eperm)|su: cannot set (?:groups|user)|setgroups[^\n]{0,30}not permitted|unable to change to (?:root|runas) [gu]id")),
-            Sign(4, "sudo runs without root's rights: no-new-privileges, or a file system without setuid", text(r"effective uid is not 0")),
+            Sign(4, "sudo runs without root's rights: no-new-privileges, or a file system without setuid", text(r"effective uid is not 0|\bsu: must be suid to work|doas: not installed setuid")),
             Sign(-3, "setuid has no effect there for another reason", any_of(told(r"(?<!not )\bnosuid\b"), text(r"qemu-user|\bemulated\b|binfmt"))),
             Sign(2, "no-new-privileges is set", any_of(flag(r"no-new-privileges"), anywhere(r"no[-_ ]new[-_ ]priv|nonewprivs\W{1,4}1|nonewprivileges\W{1,4}true|allowprivilegeescalation\W{1,3}false"))),
         ),
@@ -83,7 +88,7 @@ RULES = (
             Sign(5, "a file or directory with data may not be read", text(
                 rf"{DENIED}[^\n]{{0,40}}['\" (:]/(?:models?|data|datasets?|weights|checkpoints?|mnt|srv|input|inputs|workspace|media|storage|nfs|shared|llm)\b"
                 rf"|/(?:models?|data|datasets?|weights|checkpoints?|mnt|srv|inputs?|workspace|media|storage|nfs|shared|llm)/\S*[^\n]{{0,20}}{DENIED}"
-                rf"|(?:\.safetensors|\.gguf|\.pt|\.pth|config\.json|tokenizer\S{{0,20}}\.json|\.parquet|\.onnx)[^\n]{{0,30}}{DENIED}|{DENIED}[^\n]{{0,120}}(?:\.safetensors|\.gguf|\.pth?|config\.json|tokenizer\S{{0,20}}\.json|\.parquet|\.onnx)"
+                rf"|(?:\.safetensors|\.gguf|\.pt|\.pth|config\.json|tokenizer\S{{0,20}}\.json|\.parquet|\.onnx)[^\n]{{0,30}}{DENIED}|{DENIED}[^\n]{{0,120}}(?:\.safetensors|\.gguf|\.pth?|config\.json|tokenizer\S{{0,20}}\.json|\.parquet|\.onnx)|safetensorerror: {DENIED}|\bstatfs /\S{{1,200}}: {DENIED}"
             )),
             Sign(4, "the working directory may not be entered", text(rf"chdir to cwd[^\n]{{0,120}}{DENIED}")),
             Sign(2, "it is a mount", any_of(flag(r"^(?:-v|--volume|--mount)="), told(r"mount|volume|bind"))),
@@ -91,6 +96,7 @@ RULES = (
             Sign(-5, "it is a device node", NODE_DENIED),
             Sign(-4, "capabilities were dropped, and the process is root inside", all_of(flag(r"--cap-drop=all"), absent(fact(user_named)))),
             Sign(-3, "SELinux refused", LABELLED_FILES),
+            Sign(-2, "SELinux is enforcing, which looks the same", SELINUX),
         ),
     ),
 )  # fmt: skip

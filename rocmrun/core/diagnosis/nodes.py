@@ -19,10 +19,16 @@ from rocmrun.core.diagnosis.looks import (
     told,
     variable,
 )
-from rocmrun.core.diagnosis.words import APU, CRASH, NO_GPU, NO_NODE, WSL
+from rocmrun.core.diagnosis.words import APU, CRASH, NO_GPU, NO_NODE, NO_NODE_BEFORE, WSL
 
 _MASKS = r"(?:ROCR|HIP|CUDA)_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL"
 _MASK_NAMED = r"(?:rocr|hip|cuda)_visible_devices|gpu_device_ordinal"
+# KFD asks the device cgroup for a GPU's render node before it shows what the GPU is.
+_TOPOLOGY_REFUSED = text(
+    r"/kfd/topology/nodes/\d{1,4}/\w+[^\n]{0,40}(?:operation not permitted|\beperm\b)"
+)
+# KFD's own answer to a program of 32 bits is EPERM too.
+_OF_32_BITS = text(r"32-bit processes are not supported by amdkfd")
 _NOT_PERMITTED = any_of(
     opened("EPERM"),
     # Of any device: what the kernel's own rules for a node refuse is EACCES.
@@ -79,7 +85,7 @@ _HIDING_HELPS = anywhere(
 _OFF_HELPED = remedy(
     r"(?:disabl\w{1,3}|switch\w{0,3} off|turn\w{0,3} off)[^\n]{0,20}(?:i-?gpu|igp\b|integrated)|(?:i-?gpu|igp|integrated (?:gpu|graphics))\b[^\n]{0,30}\b(?:disabled|off)\b"
 )
-_NOT_INSIDE = r"/dev/kfd\b[^\n]{0,60}(?:no such file|not found|does not exist|missing|absent|no such node|(?:not|n't)(?: be)? (?:present|there\b|mapped|passed|bound|created))"
+_NOT_INSIDE = r"/dev/kfd\b[^\n]{0,60}(?:no such file|not found|does not exist|missing|absent|no such node|(?:not|n't)(?: be)? (?:present|there\b|mapped|passed|bound|created|visible|exposed))|\bno /dev/kfd\b[^\n]{0,40}\b(?:in|inside) (?:the |my |this )?(?:container|pod)|\b(?:container|pod|inside)\b[^\n]{0,60}\b(?:no|without|lacks|(?:have|has) no) /dev/kfd\b|kfd driver not loaded\.\s{1,3}if running in a container"
 _BAD_INDEX = text(
     r"invalid device ordinal|hiperrorinvaliddevice\b|device ordinal[^\n]{0,30}(?:invalid|out of range)|device >= 0 && device < num_gpus"
 )
@@ -93,15 +99,32 @@ _DRI_ALONE = any_of(
     ),
 )
 
+_NONE_PASSED = all_of(
+    text(NO_GPU),
+    any_of(
+        told(r"^(?:[\w.]*\.)?devices?: (?:\[\]|none|null|empty)"),
+        all_of(
+            text(r"\b(?:docker|podman|nerdctl)\b[^\n]{0,40}\brun\b[^\n]{0,200} [\w./:-]*rocm"),
+            fact(lambda seen: bool(seen.flags)),
+            absent(
+                flag(
+                    r"--device|--privileged|--gpus|amd\.com/gpu|--(?:v|mount|volume)=/dev|--runtime"
+                )
+            ),
+        ),
+    ),
+)
+
 RULES = (
     Rule(
         kind="kfd-not-mapped",
         symptom="kfd absent",
-        needs=any_of(opened("ENOENT", f"{KFD}|{RENDER}|/dev/dri"), text(_NOT_INSIDE), _DRI_ALONE),
-        unless=any_of(text(rf"{NO_NODE}[^\n]{{0,160}}/dev/(?:kfd|dri)"), text(r"config_hsa_amd|\bdkms|kernel driver in use|rock module is not loaded|unknown symbol|key was rejected"), text(WSL)),
+        needs=any_of(opened("ENOENT", f"{KFD}|{RENDER}|/dev/dri"), text(_NOT_INSIDE), _DRI_ALONE, _NONE_PASSED),
+        unless=any_of(text(rf"{NO_NODE}[^\n]{{0,160}}/dev/(?:kfd|dri)|{NO_NODE_BEFORE}/dev/(?:kfd|dri)"), text(r"config_hsa_amd|\bdkms|kernel driver in use|rock module is not loaded|unknown symbol|key was rejected"), text(WSL)),
         signs=(
             Sign(4, "/dev/kfd is not there inside", any_of(opened("ENOENT", KFD), text(_NOT_INSIDE))),
             Sign(5, "the DRM nodes were passed, and /dev/kfd was not", _DRI_ALONE),
+            Sign(4, "no GPU is seen, and no node was passed", _NONE_PASSED),
             Sign(2, "a render node is not there inside", opened("ENOENT", RENDER)),
             Sign(3, "the host's driver is loaded", text(r"rock module (?:version \S+ )?is loaded|lsmod[^\n]{0,40}amdgpu|amdgpu[^\n]{0,20}loaded")),
             Sign(2, "no --device was given for it", all_of(fact(lambda seen: bool(seen.flags)), absent(flag(r"--device=/dev/kfd|--device=/dev\b|amd\.com/gpu")))),
@@ -114,9 +137,11 @@ RULES = (
     Rule(
         kind="stale-device-major",
         symptom="not permitted",
-        needs=any_of(_NOT_PERMITTED, fact(_two_majors), all_of(text(NO_GPU), _MAJOR_CHANGED)),
+        needs=any_of(_NOT_PERMITTED, opened("ENXIO"), fact(_two_majors), all_of(text(NO_GPU), _MAJOR_CHANGED)),
+        unless=_OF_32_BITS,
         signs=(
             Sign(3, "the node is there, and opening it is not permitted", _NOT_PERMITTED),
+            Sign(5, "the node is there, and no driver has its number", opened("ENXIO")),
             Sign(6, "/dev/kfd has one number here and another one there", any_of(fact(_two_majors), _MAJOR_CHANGED)),
             Sign(4, "the container is older than the last boot, or the major number changed", _REBOOT),
         ),
@@ -134,9 +159,11 @@ RULES = (
     Rule(
         kind="cgroup-device-denied",
         symptom="not permitted",
-        needs=_NOT_PERMITTED,
+        needs=any_of(_NOT_PERMITTED, _TOPOLOGY_REFUSED),
+        unless=_OF_32_BITS,
         signs=(
             Sign(4, "the node is there, and opening it is not permitted: the device cgroup does not allow it", _NOT_PERMITTED),
+            Sign(4, "KFD hides a GPU whose render node the device cgroup does not allow", _TOPOLOGY_REFUSED),
             Sign(1, "the container is one whose device rules are written by hand", text(r"\blxc\b|proxmox|\blxd\b|incus|systemd-nspawn|\bpve\b")),
             Sign(3, "the rules that are shown do not name it", any_of(text(r"devices\.allow[^\n]{0,60}c 226|devicecgrouprules|device-cgroup-rule|devices\.list|not (?:in|allowed by) (?:the )?(?:device )?cgroup"), told(r"bind[- ]mount[^\n]{0,40}(?:/dev|only)|cgroup[\w.]*: [^\n]{0,60}(?:226|no |denied|not)"))),
             Sign(-3, "it worked at first", _WORKED_BEFORE),

@@ -1,6 +1,7 @@
 """Who may open the nodes: groups by number, user namespaces, modes, labels."""
 
 from rocmrun.core.diagnosis.denials import (
+    GROUP_MISSED,
     LABELLED_FILES,
     NODE_AVC,
     NODE_DENIED,
@@ -113,7 +114,7 @@ RULES = (
     Rule(
         kind="render-gid-mismatch",
         symptom="denied",
-        needs=any_of(NODE_DENIED, _UNSEEN, _OLD_ROCMINFO, fact(group_lacking), _NAME_NOT_IN_IMAGE, _GROUP_HELPED),
+        needs=any_of(NODE_DENIED, _UNSEEN, _OLD_ROCMINFO, fact(group_lacking), GROUP_MISSED, _NAME_NOT_IN_IMAGE, _GROUP_HELPED),
         unless=any_of(NODE_AVC, fact(_mapped)),
         signs=(
             Sign(4, "a node may not be opened: EACCES", NODE_DENIED),
@@ -131,7 +132,8 @@ RULES = (
             Sign(1, "an old rocminfo calls a plain permission problem OUT_OF_RESOURCES", _OLD_ROCMINFO),
             Sign(1, "SMI works, which opens no node", any_of(told(r"rocm_smi|smi_works"), log(r"^\d\s+[\d.]+c\s"))),
             Sign(2, "somebody opened the nodes to all, or gave the group", unquoted(any_of(anywhere(r"chmod[\w ]*(?:666|777|a\+rw)"), remedy(r"group[-_ ]?add|supplementalgroups|render gid|gid of")))),
-            Sign(1, "rocminfo misses a group", text(r"not (?:a )?member of|check for video group membership")),
+            Sign(4, "a tool says that the user lacks the group of the nodes", GROUP_MISSED),
+            Sign(1, "a tool misses a group", text(r"not (?:a )?member of|check for video group membership|missing the following required groups")),
             Sign(-6, "ids are mapped: the engine is rootless or remaps users", any_of(_ROOTLESS, _NOBODY)),
             Sign(-4, "the engine is Podman, which is rootless as a rule", text(r"\bpodman\b|distrobox|toolbx|buildah")),
             Sign(-5, "the engine runs in a virtual machine", text(HYPERVISED)),
@@ -155,7 +157,7 @@ RULES = (
     Rule(
         kind="rootless-groups",
         symptom="denied",
-        needs=any_of(NODE_DENIED, _UNSEEN, _NOBODY, text(r"crun|runc|insufficient permissions")),
+        needs=any_of(NODE_DENIED, _UNSEEN, _NOBODY, text(r"crun|runc|insufficient permissions|keep-groups")),
         signs=(
             Sign(4, "ids are mapped: the engine is rootless or remaps users", _ROOTLESS),
             Sign(3, "the node's owner or group is not mapped: it shows as nobody", _NOBODY),

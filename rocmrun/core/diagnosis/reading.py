@@ -22,13 +22,11 @@ _CONCLUSION = re.compile(r"^\s*(?:hint: )?likely cause: .*: rocmrun explain [\w-
 ERRNO = (
     ("EACCES", r"permission denied|eacces|errno[ =:]{1,3}13\b"),
     ("EPERM", r"operation not permitted|eperm|errno[ =:]{1,3}1\b"),
-    (
-        "ENOENT",
-        r"no such file|enoent|errno[ =:]{1,3}2\b|does not exist|no such device or address|not found",
-    ),
+    ("ENXIO", r"no such device or address|\benxio\b|errno[ =:]{1,3}6\b"),
+    ("ENOENT", r"no such file|enoent|errno[ =:]{1,3}2\b|does not exist|not found"),
     ("EINVAL", r"invalid argument|einval|errno[ =:]{1,3}22\b"),
     ("ENOMEM", r"cannot allocate memory|out of memory|enomem|errno[ =:]{1,3}12\b"),
-    ("ENODEV", r"no such device|enodev|enxio|errno[ =:]{1,3}(?:19|6)\b"),
+    ("ENODEV", r"no such device|enodev|errno[ =:]{1,3}19\b"),
     ("EBUSY", r"device or resource busy|ebusy|errno[ =:]{1,3}16\b"),
 )
 _NODE_PATH = r"/dev/(?:kfd|dxg|dri/renderd\d{1,6}|dri/card\d{1,4}|dri)\b"
@@ -91,7 +89,7 @@ def _evidence(
         gfx=tuple(
             dict.fromkeys(match[0] for body in (log, told) for match, _ in body.matches(_GFX))
         ),
-        groups=frozenset(_groups(log, values)),
+        groups=frozenset(_groups(log, told, values)),
         uid_map=tuple(_uid_map(log, told)),
         host=host,
         engine=engine,
@@ -167,7 +165,7 @@ def _flattened(key: str, value: object, line: Line, *, remedy: bool = False) -> 
     if isinstance(value, dict):
         for inner, held in list(value.items())[:200]:
             yield from _flattened(f"{key}.{inner}", held, line, remedy=remedy)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list | tuple) and value:
         for held in value[:200]:
             yield from _flattened(key, held, line, remedy=remedy)
     else:
@@ -274,13 +272,14 @@ def _environment(
             yield found[1], (found[2].strip("\"'"), value.line)
 
 
-def _groups(log: Body, values: tuple[Value, ...]) -> Iterator[str]:
+def _groups(log: Body, told: Body, values: tuple[Value, ...]) -> Iterator[str]:
     for value in values:
         if re.search(
             r"(?:^|_|\.)(?:groups|gids)$", value.key.lower()
         ) and not value.key.lower().startswith("host"):
             yield from re.findall(r"[\w-]+", value.text.lower())
-    for match, _ in log.matches(r"\bgroups=([^\n]{1,300})"):
+    own = r"^(?!host|on_host|outside)[^\n]{0,200}\bgroups=([^\n]{1,300})"
+    for match, _ in (*log.matches(own), *told.matches(own)):
         yield from re.findall(r"\d+|(?<=\()[\w-]+", match[1])
     for match, _ in log.matches(r"^groups:\s*([\d \t]{1,200})$"):
         yield from match[1].split()

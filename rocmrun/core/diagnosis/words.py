@@ -34,8 +34,6 @@ EVERY_RIGHT_WORKS = (
     r"privileged\W{1,4}(?:works|ok\b|yes|true)|(?:works|succeeds)[^\n]{0,20}privileged"
 )
 WSL = r"\bwsl ?2?\b(?!-)|microsoft-standard|/dev/dxg|libdxcore|librocdxg|dxg_detection|\bwindows (?:10|11|server|host)|(?:host|os|platform|system)[\w.]*: windows|hip sdk for windows"
-ROOTLESS = (
-    r"\brootless\b|keep-groups|keep-id|\bsubgid|\bsubuid|newgidmap|userns-remap|user namespace"
-)
+ROOTLESS = r"\bhostusers\W{1,3}false|lxc\.idmap|--userns[= ](?:auto|nomap)|^unprivileged: (?:1|true|yes)\b|\brootless\b|keep-groups|keep-id|\bsubgid|\bsubuid|newgidmap|userns-remap|user namespace"
 APU = r"gfx(?:902|909|90c|1013|1033|1035|1036|1037|1103|115[0-3])"
-ATTENTION = r"flash[-_ ]?attn|flash[-_ ]?attention|flash_attn_2_cuda|fmha_(?:fwd|bwd)|aotriton|scaled_dot_product|mem(?:ory)?[-_ ]?efficient attention|\bsdpa?\b|multi-?head-?attention|xformers|cudnn attention"
+ATTENTION = r"flash[-_ ]?attn|flash[-_ ]?attention|flash_attn_2_cuda|fmha_(?:fwd|bwd)|aotriton|scaled_dot_product|mem(?:ory)?[-_ ]?efficient[-_ ]attention|sage[-_ ]?attention|\bsdpa?\b|multi-?head-?attention|xformers|cudnn attention"
