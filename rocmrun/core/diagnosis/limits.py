@@ -12,7 +12,7 @@ _NEW_GLIBC = text(
 )
 _NO_THREAD = text(
     rf"\bthreads?\b[^\n]{{0,60}}{NOT_PERMITTED}|can'?t start new thread|failed to create (?:a )?(?:new )?thread|thread constructor failed|cannot create (?:worker |a )?(?:\w+ )?thread|pthread_create|std::system_error|unable to create (?:new |native )?thread|could not create thread"
-    r"|failed to create new os thread|fatal error: newosproc|can'?t spawn worker thread|failed to spawn thread|threadpoolbuilderror|error creating thread|thread failed to start|resources for omp thread|can'?t initialize background jobs"
+    r"|failed to create new os thread|fatal error: newosproc|can'?t spawn worker thread|failed to spawn thread|threadpoolbuilderror|error creating thread|thread failed to start|resources for omp thread|threads? (?:cannot|could not) be (?:created|started)|can'?t initialize background jobs"
 )
 _NO_THREAD_EPERM = text(
     rf"(?:pthread_create|thread|clone|background jobs)[^\n]{{0,80}}{NOT_PERMITTED}|std::system_error'?\n[^\n]{{0,12}}{NOT_PERMITTED}|omp: system error #1\b|\(1 vs\. 0\)[^\n]{{0,60}}thread"
@@ -22,10 +22,11 @@ _NO_PROCESS_EAGAIN = text(
     rf"(?:fork|clone|thread|process|spawn)[^\n]{{0,100}}{AGAIN}|{AGAIN}[^\n]{{0,60}}(?:fork|thread|process)|(?:fork_?exec|os\.fork|popen)[\s\S]{{0,200}}?{AGAIN}|{AGAIN}[\s\S]{{0,200}}?(?:fork_?exec|os\.fork)\b"
     r"|cannot fork|\bfork: retry\b|omp: system error #11\b|\(11 vs\. 0\)[^\n]{0,60}thread"
 )
+_MORE_PROCESSES_HELPED = remedy(r"pids[-_]?limit|podpidslimit|tasksmax|ulimits?\W{1,4}nproc")
 # apt's hooks are started through popen(), and curl is older than the filter: neither prints the error.
 _OF_AN_OLD_FILTER = text(r"problem executing scripts apt::update::post-invoke")
 _NUMA_CALL = text(
-    r"\b(?:mbind|set_mempolicy|get_mempolicy|move_pages|migrate_pages|numa_\w+|hwloc_set_\w*membind\w*)\b[^\n]{0,60}(?:not permitted|\beperm\b|failed)|(?:can't|cannot|could not|unable to|failed to) (?:bind|set a policy for|move|migrate) (?:the )?memory\b|\bdoes not\s+support binding memory\b|setting membind: "
+    r"\b(?:mbind|set_mempolicy|get_mempolicy|move_pages|migrate_pages|numa_\w+|hwloc_set_\w*membind\w*)\b[^\n]{0,60}(?:not permitted|\beperm\b|failed)|(?:can't|cannot|could not|unable to|failed to) (?:bind|set a policy for|move|migrate) (?:the )?memory\b|(?:setting membind|\bnumactl\b)[^\n]{0,60}"
     rf"{NOT_PERMITTED}"
 )
 
@@ -34,10 +35,14 @@ _NO_CHILD = text(rf"\bmake(?:\[\d+\])?: [\w/.-]{{1,60}}: {NOT_PERMITTED}")
 _ATTACHES = r"(?:py-spy|rbspy|phpspy|austin|pyrasite|memray attach|rocgdb|gdb|lldb|gcore|jstack|jmap|eu-stack|pstack|dlv|delve)"
 # What these print without their name, and what a library says that would read another's memory itself.
 _CANNOT_TRACE = text(
-    rf"\battach failed\b[^\n]{{0,40}}{NOT_PERMITTED}|proc_attach[^\n]{{0,40}}{NOT_PERMITTED}|disabling address space randomization[^\n]{{0,20}}{NOT_PERMITTED}|could not (?:attach to pid|launch process: fork/exec)[^\n]{{0,200}}(?:{NOT_PERMITTED}|ptrace)|does not work under ptrace|failed to suspend process[\s\S]{{0,40}}{NOT_PERMITTED}|restrictive\s+ptrace\s+settings|\bcma support\b[\s\S]{{0,80}}?\bnot\s+available"
+    rf"\battach failed\b[^\n]{{0,40}}{NOT_PERMITTED}|proc_attach[^\n]{{0,40}}{NOT_PERMITTED}|disabling address space randomization[^\n]{{0,20}}{NOT_PERMITTED}|could not (?:attach to pid|launch process: fork/exec)[^\n]{{0,200}}(?:{NOT_PERMITTED}|ptrace)|does not work under ptrace|process launch failed: 'a' packet returned an error: 8|\b(?:cannot|could not|can't|unable to) attach to (?:the |a )?(?:running )?process\b|failed to suspend process[\s\S]{{0,40}}{NOT_PERMITTED}|restrictive\s+ptrace\s+settings|\bcma support\b[\s\S]{{0,80}}?\bnot\s+available"
 )
 # Set so, and not what a library asks for ("set ulimit -l to unlimited").
 _NO_LIMIT = r"(?:ulimit[_ -]*l\b|memlock|max locked memory)(?![^\n]{0,16}\b(?:to|should|must)\b)[^\n]{0,30}(?:unlimited|infinity|-1\b)"
+_MORE_LOCKED_HELPED = all_of(
+    remedy(r"memlock|locked[- ]memory|ulimit[_ -]*l\b"),
+    text(r"rdma|\bib\b|infiniband|verbs|nccl|rccl|\bucx\b|\bmpi\b|regist"),
+)
 _CPUS_LIMITED = (
     r"cpuset\W|cpu_?limit|cpu\.max|cpu_?quota|--cpus|nano_?cpus|cfs_quota|limits\W{1,4}cpus?\b"
 )
@@ -93,6 +98,7 @@ RULES = (
         needs=any_of(_NO_THREAD, _NO_PROCESS_EAGAIN, text(r"pids[._-]?(?:max|limit|events)|cgroup: fork rejected")),
         signs=(
             Sign(5, "EAGAIN for a new thread or process: a limit is reached", any_of(_NO_PROCESS_EAGAIN, text(r"blockingioerror[^\n]{0,40}11"))),
+            Sign(3, "lifting the limit of processes helped", _MORE_PROCESSES_HELPED),
             Sign(1, "the program itself speaks of a limit", text(r"process/resource limits|out of system resources|max user processes|process count limits")),
             Sign(7, "the kernel counts refused forks of the container", text(r"cgroup: fork rejected by pids controller|pids\.events[^\n]{0,20}max [1-9]")),
             Sign(3, "no thread can be started", _NO_THREAD),
@@ -100,14 +106,15 @@ RULES = (
             Sign(3, "a limit of processes is set", text(r"pids[._-]?(?:max|limit)\W{1,4}\d|--pids-limit|podpidslimit|tasksmax")),
             Sign(-4, "EPERM: a filter, and no limit", _NO_THREAD_EPERM),
         ),
-        settles=text(r"pids[._ -]|fork rejected|tasksmax|podpidslimit"),
+        settles=any_of(text(r"pids[._ -]|fork rejected|tasksmax|podpidslimit"), _MORE_PROCESSES_HELPED),
         undecided="the limit itself: `cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids.events` inside",
     ),
     Rule(
         kind="memlock",
-        needs=text(r"ibv_\w+|mlock|memlock|locked[- ]memory|rdma|hostregister|verbs|infiniband|ucx[^\n]{0,40}(?:register|registration)|ulimit[_ ]-?l\b|couldn'?t (?:register|allocate) mr\b|\brlimit type 8\b|register memory"),
+        needs=any_of(text(r"ibv_\w+|mlock|memlock|locked[- ]memory|rdma|hostregister|verbs|infiniband|ucx[^\n]{0,40}(?:register|registration)|ulimit[_ ]-?l\b|couldn'?t (?:register|allocate) mr\b|\brlimit type 8\b|register memory"), _MORE_LOCKED_HELPED),
         signs=(
             Sign(5, "memory cannot be registered or locked", text(r"(?:ibv_(?:reg_mr\w*|create_\w+|reg_dmabuf_mr)|mlock(?:all)?|hostregister|reg_?mr|uct_\w+|memory registration|register[^\n]{0,20}memory)[^\n]{0,120}(?:cannot allocate memory|\benomem\b|errno 12\b|not enough|insufficient)|cannot lock memory|failed to (?:lock|mlock|pin)|unable to lock [^\n]{0,20}memory|couldn'?t (?:register|allocate) mr\b|trying to\s+allocate some locked memory|severely limit memory registrations")),
+            Sign(5, "more locked memory helped a transfer", _MORE_LOCKED_HELPED),
             Sign(6, "the engine may not raise the limit as far as it is asked to", text(rf"\brlimit type 8\b[^\n]{{0,40}}{NOT_PERMITTED}|setrlimit \W?rlimit_memlock[^\n]{{0,40}}{NOT_PERMITTED}")),
             Sign(3, "memory cannot be registered", text(r"ibv_reg_mr\w*[^\n]{0,40}fail")),
             Sign(-8, "the limit of locked memory is lifted", text(_NO_LIMIT)),
@@ -134,7 +141,7 @@ RULES = (
             Sign(6, "reading another process's memory is refused", text(rf"(?:process_vm_(?:readv|writev)|pidfd_getfd|ptrace|\bkcmp|\bcma\w*|cross[- ]memory)[^\n]{{0,160}}(?:{NOT_PERMITTED}|fail|denied|not (?:available|supported)|requires?\b[^\n]{{0,20}}(?:ptrace|capabilit|privilege))|read -1, expected \d+, errno = 1\b|write -1, expected \d+, errno = 1\b|could not attach to (?:the )?process|ptrace_scope")),
             Sign(6, "one process may not trace another", _CANNOT_TRACE),
             Sign(5, "a debugger or a sampler, which reads another process, is refused", text(rf"\b(?:{_ATTACHES})\b[^\n]{{0,120}}(?:{NOT_PERMITTED}|{DENIED})|\b(?:{_ATTACHES})\b[^\n]{{0,120}}\n[^\n]{{0,20}}(?:{NOT_PERMITTED}|{DENIED})")),
-            Sign(5, "something is refused, and SYS_PTRACE was what it lacked", all_of(text(rf"{NOT_PERMITTED}|{DENIED}"), remedy(r"sys_ptrace"))),
+            Sign(5, "something is refused, and SYS_PTRACE was what it lacked", all_of(text(rf"{NOT_PERMITTED}|{DENIED}|\b{_ATTACHES}\b"), remedy(r"sys_ptrace"))),
             Sign(1, "the capability is not there", text(r"sys_ptrace|ptrace_scope\W{1,3}[1-3]|user namespaces")),
         ),
     ),
@@ -143,6 +150,7 @@ RULES = (
         needs=any_of(text(r"perf_event|perfmon|locked for profiling|rocprof|(?:hardware|performance) counters|perf_paranoid|paranoid"), _NO_COUNTERS),
         signs=(
             Sign(6, "performance counters are refused", _NO_COUNTERS),
+            Sign(5, "the right to open them helped a profiler", all_of(text(r"\bcounters?\b|\bperf\b|rocprof|profil"), remedy(r"perfmon|perf_event_paranoid"))),
             Sign(5, "with every right performance counters can be opened", all_of(text(r"perf_event_open|perfmon"), unquoted(anywhere(EVERY_RIGHT_WORKS)))),
             Sign(1, "the capability is named", text(r"cap_perfmon|perfmon")),
         ),

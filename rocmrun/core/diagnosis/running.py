@@ -19,7 +19,7 @@ from rocmrun.core.diagnosis.looks import (
 from rocmrun.core.diagnosis.words import NO_GPU
 
 _HARDWARE = text(
-    r"uncorrectable|ecc_?not_?correctable|reason ?: ?ecc\b|hardware failure due to rma|\bras\b[^\n]{0,60}(?:error|fatal|poison|ue\b|count|bad page|threshold)|ecc[^\n]{0,30}(?:error|uncorrectable|double)|double[- ]bit|cper_severity|\bcper\b|aca entry|aca bank|\[hardware error\](?!: (?:tsc |processor |cpu \d+: machine check|machine check events))|poison (?:is )?(?:consumed|consumption|detected|creation)|erre\w*event_\w+|athub_interrupt|(?<!no )bad[-_ ]pages?\b(?!\W{1,3}(?:0\b|none|no\b))|mca_\w+|gpu_health\W{1,3}0"
+    r"uncorrectable|ecc_?not_?correctable|reason ?: ?ecc\b|\bras\b[^\n]{0,60}(?:error|fatal|poison|ue\b|count|bad page|threshold)|ecc[^\n]{0,30}(?:error|uncorrectable|double)|double[- ]bit|cper_severity|\bcper\b|aca entry|aca bank|\[hardware error\](?!: (?:tsc |processor |cpu \d+: machine check|machine check events))|poison (?:is )?(?:consumed|consumption|detected|creation)|erre\w*event_\w+|athub_interrupt|(?<!no )bad[-_ ]pages?\b(?!\W{1,3}(?:0\b|none|no\b))|mca_\w+|gpu_health\W{1,3}0"
 )
 # A bus or a memory mended it by itself; firmware tells that of other devices too.
 _CORRECTED = all_of(
@@ -35,7 +35,7 @@ _RESET = text(
 _GPU_MEMORY_FULL = text(
     r"(?:hip|cuda|rocm)\b[^\n]{0,20}\Wout of memory|unable to allocate[^\n]{0,40}(?:rocm|vram|buffer)|(?<!java\.lang\.)(?<!ray\.exceptions\.)outofmemoryerror|hiperroroutofmemory|hiperrormemoryallocation|below (?:the )?required gpu memory|less than desired gpu memory|not enough (?:free )?(?:gpu |device )?(?:memory|vram)|no available memory for the cache blocks|insufficient (?:free )?(?:gpu memory|vram)|failed to allocate[^\n]{0,80}(?:rocm|vram|device|buffer|hip|gpu|kv)|tried to allocate [\d.]+ [mgk]i?b|cudamalloc failed|rocm_?malloc|hipmalloc[^\n]{0,40}(?:fail|out)|out of device memory|resource_?exhausted(?!: process)(?![^\n]{0,300}(?:device:cpu|allocator cpu))|(?:gpu|vram|device)[^\n]{0,40}out of memory"
     r"|allocator \(gpu_\d+_bfc\) ran out of memory|error_?out_?of_?device_?memory|device memory allocation of size|larger than the available kv cache memory|number of tokens that can be stored in kv cache|not enough memory\b[^\n]{0,40}--mem-fraction-static|\b(?:prefill|decode) out of memory|not enough memory to handle \d+ (?:prefill )?tokens"
-    r"|available free mem : \d{1,3} mb|not enough memory for command submission|memory not available to allocate buffer|blas_status_alloc_failed|failed to (?:cuda|hip) calloc|out of gpu (?:and shared host )?memory"
+    r"|available free mem : \d{1,3} mb|not enough memory for command submission|memory not available to allocate buffer|blas_status_alloc_failed|failed to (?:cuda|hip) calloc|out of gpu (?:and shared host )?memory|not enough (?:space for (?:the )?)?kv[- ]?cache"
 )
 # The scheduler has none to give: others hold them, or no plugin offers any.
 _NONE_TO_GIVE = text(
@@ -43,7 +43,7 @@ _NONE_TO_GIVE = text(
 )
 _ON_CPU = text(
     r"(?:running|runs?|inference|falling|falls|fell|fallback|defaulting|using|switch\w*)[^\n]{0,30}(?:on|to|back to|back on) (?:the )?cpu\b|cpu fallback|offloaded 0/|library=cpu|compute\W{1,4}cpu|using cpu\b|100% cpu|cpu_avx|device(?:_type|_name)?\W{1,4}cpu\b|no compatible gpus|gpu usage[^\n]{0,10}\b0 ?%"
-    r"|no usable gpu found|gpu-layers option will be ignored|(?:rocm|cuda|migraphx)executionprovider' is not in available provider|fp16 is not supported on cpu|device set to use cpu|device_type of 'cuda', but cuda is not available|no accelerator is found|gpu available: (?:false|no)\b|changed from gpu to cpu"
+    r"|no usable gpu found|gpu-layers option will be ignored|(?:rocm|cuda|migraphx)executionprovider' is not in available provider|fp16 is not supported on cpu|device set to use cpu|device_type of 'cuda', but cuda is not available|no accelerator is found|gpu available: (?:false|no)\b|\bonly (?:uses |on |runs on )?(?:the )?cpu\b|(?:layers|tensors|model)[^\n]{0,20}\b(?:are|is|stays?|all) on (?:the )?cpu\b|layers on (?:the )?cpu\b|gpu is (?:not|never) used|changed from gpu to cpu"
 )
 
 
@@ -71,10 +71,11 @@ RULES = (
     Rule(
         kind="gpu-busy",
         symptom="memory",
-        needs=any_of(_NONE_TO_GIVE, text(r"busy|in use|already (?:used|held|in use|acquired)|gpu-busy|exclusive|occupied|no free gpu|no idle gpu")),
+        needs=any_of(_NONE_TO_GIVE, text(r"busy|in use|already (?:used|held|in use|acquired)|gpu-busy|exclusive|occupied|no free gpu|no idle gpu|\b(?:another|other) (?:container|process|job|user|workload)")),
         signs=(
             Sign(5, "the cluster has no free GPU for it", _NONE_TO_GIVE),
             Sign(6, "another run or process holds the GPU", text(r"gpu[^\n]{0,60}(?:is |are )?(?:busy|in use by|held by|already (?:in use|used|acquired))|device or resource busy[^\n]{0,40}(?:kfd|dri|gpu)|/dev/(?:kfd|dri\S*)[^\n]{0,40}(?:device or resource busy|ebusy)|hiperrordevicealready\w+|hiperrorcontextalreadyinuse|all cuda-capable devices are busy|devices? (?:is|are) busy or unavailable|error\[gpu-busy\]|compute mode[^\n]{0,30}exclusive|no free gpus?\b|no idle gpu|(?:amdsmi|rsmi)_status_busy|gpus? (?:may be|is|are) occupied by")),
+            Sign(5, "somebody tells that another has it", text(r"\b(?:another|other) (?:container|process|job|user|workload)s? (?:already )?(?:uses?|holds?|occup\w+|has|have) (?:the |all )?gpus?\b")),
             Sign(-3, "its memory is what is lacking", text(r"out of memory")),
             Sign(-5, "it is a port", text(r"address already in use|port is already")),
         ),
@@ -108,11 +109,12 @@ RULES = (
     Rule(
         kind="miopen-first-run-slow",
         symptom="slow",
-        needs=text(r"second|minute|slow|finish build|miopen|find_mode|first (?:run|iteration|convolution|step|decode)|warm ?-?up|\d{2,}(?:\.\d+)? ?s\b|took|tuning|autotun"),
+        needs=text(r"second|minute|slow|\bnew (?:input )?(?:shape|resolution)|finish build|miopen|find_mode|first (?:run|iteration|convolution|step|decode)|warm ?-?up|\d{2,}(?:\.\d+)? ?s\b|took|tuning|autotun"),
         signs=(
             Sign(4, "the first or every run takes minutes", text(rf"(?:executed|finished|done|completed|took|takes?|in)\b[^\n]{{0,30}}\b(?:\d{{3,}}(?:\.\d+)? ?(?:s\b|sec)|\d+ ?min)|{_FIRST}\b[\s\S]{{0,80}}?(?:slow|min|\d{{2,}}(?:\.\d+)? ?s\b|long)|(?:slow|minutes|long|hours)[^\n]{{0,60}}(?:{_FIRST}|first time)")),
             Sign(3, "MIOpen searches or compiles kernels", text(r"miopen[^\n]{0,120}(?:find|search|compil|tun|perf db|find-db|missing|cache)|miopen_find_(?:mode|enforce)|find_mode|exhaustive|missing system database|miopenfindconvolution|naive_conv|hipconvolution")),
             Sign(4, "a compiler of kernels tells that it takes long", text(r"very slow compile|finish build \[\w+\], cost \d{2,}|torch\.compile takes \d{3,}")),
+            Sign(4, "each new shape, or each start, is slow", text(r"\bnew (?:input |tensor |image )?(?:shape|resolution|size|length)s?\b[^\n]{0,40}(?:\b\d{2,} ?s\b|\bmin|slow|long)|\bminutes? (?:at|on|for) (?:each|every) (?:start|launch|run)\b|(?:each|every) (?:start|launch)\b[^\n]{0,40}\bminutes?\b")),
             Sign(3, "another way of MIOpen's to search changes it", remedy(r"miopen_find_mode")),
             Sign(2, "later runs are fast", anywhere(r"second (?:run|iteration)[^\n]{0,40}(?:fast|\d)|(?:after|before|later)[^\n]{0,40}\b\d{1,2} ?s\b")),
             Sign(-5, "an error is there", text(r"\berror\b|exception|traceback|permission denied")),
@@ -144,6 +146,7 @@ RULES = (
             Sign(5, "its command line finds no GPU", text(r"unable to detect any gpu devices")),
             Sign(3, "vLLM asks it which platform this is, and knows none", text(r"unspecifiedplatform")),
             Sign(-6, "it finds the GPU, which is busy", text(r"amdsmi_status_busy")),
+            Sign(5, "a server that asks it knows no platform", all_of(text(r"failed to infer device type|unspecifiedplatform"), text(r"amd-?_?smi"))),
             Sign(2, "HIP finds it", text(r"rocminfo[^\n]{0,40}(?:works|lists|fine|shows|gfx)|is_available\W{0,6}true|hip[^\n]{0,30}(?:works|fine|sees)|torch[^\n]{0,30}works")),
             Sign(-3, "partitions are shown in part", text(r"\b[cdtq]px\b")),
             Sign(-4, "a node cannot be opened", opened("EACCES|EPERM|ENOENT|EINVAL|ENOMEM", r"/dev/kfd")),
