@@ -21,13 +21,29 @@ _FAILED_TO_RUN = (
     r"invalid device function|hiperrornobinaryforgpu|hiperrorinvaliddevicefunction|hiperrorinvalidkernelfile|hiperrorsharedobjectinitfailed|hiperrornotfound|no kernel image|unable to find code object|no compatible code objects?|no binary for gpu"
     r"|tensilelibrary\S{0,60}[^\n]{0,80}(?:illegal|no such|not found|could not|cannot)|cannot read [^\n]{0,160}tensile|illegal seek|could not load [^\n]{0,80}tensile|(?:no|missing) (?:code objects?|kernels?) for gfx"
 )
+# hipErrorInvalidDeviceFunction, hipErrorInvalidImage, hipErrorNoBinaryForGpu, hipErrorInvalidKernelFile: what has only numbers.
+_NUMBERED = r"\bhip(?: ?error|module\w{1,20}|getlasterror|launchkernel)\b[^\n]{0,60}?(?:error|code|status|returned|failed)?\W{0,4}(?:\bcode )?\b(?:98|200|209|218)\b(?![.:%/]?\d)(?! ?(?:[mg]i?b|ms|us|%))"
+# A program's own list of targets, in which this one is not.
+_NOT_LISTED = (
+    r"cannot find co in the bundle|device kernel image is invalid|couldn't find binary for (?:file|ptr)"
+    # rocBLAS, hipBLASLt
+    r"|could not initialize tensile library|no paths matched [^\n]{0,160}gfx|no rocblas support for gfx"
+    # ollama, TensorFlow, aiter, Text Generation Inference
+    r"|amdgpu is not supported \(supported types|the supported amdgpu versions are|unknown gpu architecture: gfx|rocm capability \d{1,2} \d{1,2} is not supported"
+    # clang and LLVM
+    r"|invalid target id 'gfx|'gfx\w{2,8}' is not a recognized processor|cannot find rocm device library for gfx"
+    # the runtime's own
+    r"|device id 0x\w{1,4} is not supported in libhsakmt|hsa_override_gfx_version may be needed"
+)
 _NO_CODE = text(
-    rf"{_FAILED_TO_RUN}"
+    rf"{_FAILED_TO_RUN}|{_NUMBERED}|{_NOT_LISTED}"
     r"|(?:gfx\w+|(?<!model )\barch\w*)[^\n]{0,60}(?:not (?:in|among|supported|compiled|built)|unsupported|is not supported)|not (?:compiled|built) (?:for|with) [^\n]{0,40}(?:gfx|arch)|not compatible with the current pytorch|hipblaslt[^\n]{0,60}unsupported arch|get_arch_list"
 )
 _OF_ROCM_OR_TORCH = r"hipblaslt|rocblas|tensile|get_arch_list|current pytorch"
 _ISA = text(r"invalid_isa|0x100f|instruction set architecture is invalid")
-_UNREADABLE = text(r"invalid hsa_override_gfx_version")
+_UNREADABLE = text(
+    r"invalid hsa_override_gfx_version|hsa_override_gfx_version(?:_\d)? \S{0,40} ?is invalid"
+)
 _OVERRIDE = any_of(
     variable(r"HSA_OVERRIDE_GFX_VERSION(?:_\d+)?"),
     told(r"^override"),
@@ -60,7 +76,8 @@ RULES = (
             Sign(6, "a library or torch has no code for this GPU", _NO_CODE),
             Sign(1, "the GPU's target is named", fact(lambda seen: bool(seen.gfx))),
             Sign(2, "this ROCm is older than the first for which AMD lists the target", target_newer_than_rocm),
-            Sign(-4, "it is one operator's own list of targets", any_of(text(rf"gfx\w+[^\n]{{0,60}}(?:not |in|un)(?:supported|valid)[^\n]{{0,40}}(?:{ATTENTION})"), all_of(text(ATTENTION), absent(text(_FAILED_TO_RUN)), absent(text(_OF_ROCM_OR_TORCH))))),
+            Sign(-4, "it is one operator's own list of targets", any_of(text(rf"gfx\w+[^\n]{{0,60}}(?:not |in|un)(?:supported|valid)[^\n]{{0,40}}(?:{ATTENTION})"), all_of(text(ATTENTION), absent(text(rf"{_FAILED_TO_RUN}|{_NUMBERED}|{_NOT_LISTED}")), absent(text(_OF_ROCM_OR_TORCH))))),
+            Sign(-3, "a processor's own GPU is there too, for which the code may be missing", all_of(text(r"kernel image is invalid"), text(r"\bi-?gpu\b|integrated"))),
             Sign(-3, "an override claims another GPU", all_of(_OVERRIDE, absent(text(r"illegal seek|get_arch_list")))),
         ),
         undecided="which library lacks it: `python3 -c 'import torch; print(torch.cuda.get_arch_list())'`, and the files in /opt/rocm/lib/rocblas/library",

@@ -2,6 +2,7 @@
 
 import re
 
+from rocmrun.core.diagnosis import starts
 from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import (
@@ -29,9 +30,13 @@ _NO_HOME = any_of(
     refused(r"/(?:home|users|var/home)/[^/.][^/]*$|/(?:nonexistent|var/empty|dev/null)\b"),
     _NO_ACCOUNT,
 )
+# What asks where the home directory is, and is told nowhere: Go, Python, git, and what is written in them.
+_NO_HOME_NAMED = text(
+    r"\$home is not defined|neither \$xdg_cache_home nor \$home|\$home not set|could not (?:determine|find) (?:the |your )?home dir(?:ectory)?\b|can't determine home directory|issue with resolving the home directory"
+)
 _AT_THE_ROOT = text(
     r"(?:write in your cache folder|the default path) \(/\.|"
-    rf"{_REFUSED}[^\n]{{0,40}}['\"\s:=(\[]/\.(?:cache|triton|config|local|miopen|nv|vllm|keras|inductor|aiter|ollama|huggingface|matplotlib|cupy|numba|[a-z]\w+)\b|['\"\s:=(\[]/\.(?:cache|triton|config|local|miopen|vllm|aiter|ollama|huggingface|matplotlib|numba)\b[^\n]{{0,80}}{_REFUSED}"
+    rf"{_REFUSED}[^\n]{{0,40}}['\"`\s:=(\[]//?\.(?!dockerenv)[a-z]\w+\b|['\"`\s:=(\[]//?\.(?!dockerenv)[a-z][\w-]+\b[^\n]{{0,80}}{_REFUSED}"
 )
 # What a library keeps for its user, whatever it is called; at the root directory it is HOME that is wrong.
 _HIDDEN = all_of(
@@ -42,6 +47,14 @@ _NOT_MADE = r"(?:permission denied|errno 13\b|read-only file ?system|errno 30\b|
 _JIT = rf"{_NOT_MADE}[^\n]{{0,60}}{_PACKAGES}[^\n]{{0,100}}(?:jit|aiter|build|csrc|kernels?|cubins?|hsaco|\.lock|codegen|_cache|compiled|autotune)|{_PACKAGES}[^\n]{{0,120}}(?:jit|aiter|build|csrc|kernels?|cubins?|hsaco|codegen|compiled|autotune)[^\n]{{0,80}}{_NOT_MADE}"
 _SQLITE = text(
     r"unable to open database file|disk i/o error|attempt to write a readonly database|readonly database|database (?:is )?locked|sqlite[^\n]{0,60}(?:error|fail)"
+)
+# Files that MIOpen keeps for its user, and cannot write.
+_MIOPEN_FILE = text(
+    r"file is unwritable: |failed to store record to find-db|cannot open database file:|error creating file <[^\n>]{1,300}> for locking"
+)
+# What says so in words of its own: transformers, fontconfig, triton.
+_CACHE_SAID = text(
+    r"check cache directory permissions|no writable cache directories|could not create or locate cache dir"
 )
 _CACHE_VARIABLE = re.compile(
     r"CACHE|HF_HOME|MIOPEN_USER_DB|MPLCONFIGDIR|TORCH_EXTENSIONS_DIR|TORCH_HOME|NUMBA"
@@ -61,7 +74,30 @@ _CACHE_IN_MEMORY = any_of(
 _OWN_TREE = (
     rf"{READ_ONLY}[^\n]{{0,40}}['\" ]/(?:app|usr|srv|workspace|code|etc|opt/(?!rocm))/?[^\n]*"
 )
+# What is made below /tmp and refused there; a cache that lies there is another's.
+_TMP_READ_ONLY = all_of(
+    text(READ_ONLY),
+    refused(rf"/(?:var/)?tmp(?:/(?![^\n]*{CACHE})[^\n]*)?$"),
+    absent(_CACHE_REFUSED),
+)
+_NO_TMP = (
+    rf"temp_directory_path|no usable temporary directory|(?:no such file or directory|not a directory|does not exist|cannot create|cannot access)\W{{1,4}}/tmp(?:['\"/ ]|$)|/tmp['\"]?\W{{0,3}}(?:: )?(?:no such file|not a directory|does not exist|is missing)|tmpdir[^\n]{{0,60}}(?:missing|does not exist|no such|not a directory|not writable|invalid)|mk[sd]temp[^\n]{{0,60}}(?:no such file|fail)|no \S{{0,4}}/tmp"
+    # mktemp, shells, compilers, Go, Node, perl, MIOpen
+    rf"|mktemp: [^\n]{{1,200}}(?:no such file|{READ_ONLY}|{DENIED})|cannot create temp file for here-document|unable to make temporary file|cannot create temporary file in |creating work dir: (?:stat|mkdir) /[^\n]{{0,60}}(?:no such file|{READ_ONLY}|{DENIED})|(?:no such file or directory|{READ_ONLY}|permission denied), mkdtemp|parent directory \(/(?:var/)?tmp/?\) (?:does not exist|is not writable)|failed to create temp file: /"
+)
 _MEMORY_DIRECTORY = variable("TMPDIR", r"/dev/shm")
+# Names of hosts that files of the hub come from, and how resolvers and sockets say no.
+_HUB = r"(?:huggingface\.co|\bhf\.co)\b"
+_UNREACHED = r"(?:failed to resolve|could not resolve|max retries|name resolution|unreachable|connection (?:refused|error)|timed out|not known|no such host|dns error)"
+_PROGRAM = r"(?!/tmp/)(?!/dev/)[\w./+-]{1,160}"
+_CARGO_REFUSED = all_of(
+    text(r"could not execute process `/(?:var/)?tmp/[^\n]{0,200}\(never executed\)"), text(DENIED)
+)
+_NO_NAME = (
+    r"getpwuid|uid not found|i have no name!|cannot find name for (?:user|group) id|no user exists for uid|no passwd entry|(?:user ?id|uid) \d+ (?:not found|does not exist|is unknown)|unknown user ?id|unable to (?:determine|find|get) (?:the )?(?:current )?user ?name|no username set|lookup current user|user: (?:lookup|unknown) (?:user|userid)|current user[^\n]{0,40}not found|failed to get (?:the )?(?:current )?user(?:name)?\b|getpass\.getuser"
+    # git, sudo, PostgreSQL, Node, D-Bus, Java
+    r"|unable to look up current user in the passwd|you do not exist in the passwd database|could not look up (?:effective|local) user id|local user with id \d+ does not exist|uv_os_get_passwd returned enoent|could not get password database information for uid|nullpointerexception: invalid null input: name"
+)
 
 
 def _below_a_cache(seen: Evidence) -> bool:
@@ -87,13 +123,15 @@ RULES = (
     Rule(
         kind="readonly-cache",
         symptom="cache",
-        needs=any_of(fact(_below_a_cache), _CACHE_REFUSED, _HIDDEN, _SQLITE, text(r"no locator available|cannot cache function|mplconfigdir|miopenstatusunknownerror|miopen[^\n]{0,40}(?:permission|read-only)|temporary cache directory|triton_cache_dir|cache_dir|write in your cache")),
+        needs=any_of(fact(_below_a_cache), _CACHE_REFUSED, _HIDDEN, _SQLITE, _MIOPEN_FILE, _CACHE_SAID, text(r"no locator available|cannot cache function|mplconfigdir|miopenstatusunknownerror|miopen[^\n]{0,40}(?:permission|read-only)|temporary cache directory|triton_cache_dir|cache_dir|write in your cache")),
         signs=(
             Sign(8, "it lies in a directory that a variable names as a cache", fact(_below_a_cache)),
             Sign(6, "a directory for compiled kernels or downloads cannot be written", _CACHE_REFUSED),
             Sign(6, "a hidden directory of a home may not be made", _HIDDEN),
             Sign(4, "a library warns that its cache cannot be written, and may go on", text(r"problem when trying to write in your cache")),
             Sign(4, "a database file cannot be written", _SQLITE),
+            Sign(5, "MIOpen cannot write a file that it keeps for its user", _MIOPEN_FILE),
+            Sign(6, "a library says that its cache cannot be written", _CACHE_SAID),
             Sign(2, "it is MIOpen's", text(r"miopen")),
             Sign(6, "numba finds no place to keep what it compiled", text(r"no locator available(?! for file '<)|cannot cache function(?![^\n]{0,200}'<)")),
             Sign(6, "matplotlib finds no directory that it may write", text(r"matplotlib[^\n]{0,200}(?:not a writable|temporary cache|mplconfigdir)|mplconfigdir[^\n]{0,80}writable")),
@@ -103,17 +141,18 @@ RULES = (
             Sign(-10, "the account has no home", _NO_ACCOUNT),
             Sign(-4, "it is inside the installed packages", text(_JIT)),
             Sign(-10, "it is a path of the host that the engine was to make", _MOUNT_SOURCE),
-            Sign(-4, "there is no temporary directory", text(r"temp_directory_path|no usable temporary directory")),
+            Sign(-4, "there is no temporary directory", text(_NO_TMP)),
             Sign(-4, "it is full, not read-only", text(rf"{CACHE}[^\n]{{0,120}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,120}}{CACHE}")),
         ),
     ),
     Rule(
         kind="home-not-writable",
         symptom="cache",
-        needs=any_of(_AT_THE_ROOT, _NO_HOME, fact(_odd_home), told(r"^home: (?:/|unset|none)(?:\s|$|\()")),
+        needs=any_of(_AT_THE_ROOT, _NO_HOME, _NO_HOME_NAMED, fact(_odd_home), told(r"^home: (?:/|unset|none)(?:\s|$|\()")),
         signs=(
             Sign(7, "HOME is the root directory: a path in it begins with /.", _AT_THE_ROOT),
             Sign(7, "the home directory itself is not there", _NO_HOME),
+            Sign(6, "no home directory is named", _NO_HOME_NAMED),
             Sign(3, "HOME is not set, or /", any_of(fact(_odd_home), told(r"^home: (?:/|unset|none)(?:\s|$|\()|home unset|no home"))),
             Sign(2, "something may not be written", text(_REFUSED)),
         ),
@@ -131,6 +170,7 @@ RULES = (
             Sign(3, "the path lies directly below the root directory", refused(r"/[^/.][^/]*$")),
             Sign(-4, "it is a cache, or a home", any_of(_CACHE_REFUSED, _AT_THE_ROOT, _NO_HOME)),
             Sign(-7, "it is inside the installed packages", text(_JIT)),
+            Sign(-4, "it is the directory for temporary files", any_of(text(_NO_TMP), _TMP_READ_ONLY)),
         ),
     ),
     Rule(
@@ -146,40 +186,37 @@ RULES = (
     ),
     Rule(
         kind="uid-without-passwd-entry",
-        needs=text(r"getpwuid|uid not found|i have no name|user ?id|no such user|unknown user|passwd|cannot find name|getuser|no user exists|whoami"),
+        needs=text(_NO_NAME),
         signs=(
-            Sign(6, "the user has no name in the image: no passwd entry, USER or LOGNAME", text(
-                r"getpwuid|uid not found|i have no name!|cannot find name for (?:user|group) id|no user exists for uid|no passwd entry|(?:user ?id|uid) \d+ (?:not found|does not exist|is unknown)|unknown user ?id|unable to (?:determine|find|get) (?:the )?(?:current )?user ?name|no username set|lookup current user|user: (?:lookup|unknown) (?:user|userid)|current user[^\n]{0,40}not found|failed to get (?:the )?(?:current )?user(?:name)?\b|getpass\.getuser"
-            )),
+            Sign(6, "the user has no name in the image: no passwd entry, USER or LOGNAME", text(_NO_NAME)),
             Sign(1, "the user was given by number", flag(r"^(?:--user|-u)=\d+")),
             Sign(-4, "it is rocminfo, which fails for another reason too", text(r"check for video group membership")),
         ),
     ),
     Rule(
         kind="tmp-noexec",
-        needs=any_of(text(r"failed to map segment from shared object"), text(r"\bnoexec\b"), all_of(text(rf"/tmp/[^\n]{{0,120}}{DENIED}|{DENIED}[^\n]{{0,40}}/tmp/"), text(r"exec"))),
+        needs=any_of(text(r"failed to map segment from shared object"), text(r"\bnoexec\b"), text(r"bad interpreter: permission denied"), all_of(text(rf"/tmp/[^\n]{{0,120}}{DENIED}|{DENIED}[^\n]{{0,40}}/tmp/"), text(r"exec")), _CARGO_REFUSED),
         signs=(
             Sign(5, "a library cannot be mapped as code", text(r"failed to map segment from shared object")),
             Sign(3, "the file system is mounted noexec", anywhere(r"\bnoexec\b")),
-            Sign(4, "a program in a temporary directory may not be executed", text(rf"exec[^\n]{{0,60}}/tmp/[^\n]{{0,80}}{DENIED}|{DENIED}[^\n]{{0,60}}'?/tmp/[^\n]{{0,60}}(?:\.sh|conftest|a\.out|exec)|(?<!open )/tmp/\S{{0,80}}: {DENIED}")),
+            Sign(5, "a script may be read and not executed", text(r"bad interpreter: permission denied")),
+            Sign(4, "a program in a temporary directory may not be executed", any_of(_CARGO_REFUSED, text(rf"exec[^\n]{{0,60}}/tmp/[^\n]{{0,80}}{DENIED}|{DENIED}[^\n]{{0,60}}'?/tmp/[^\n]{{0,60}}(?:\.sh|conftest|a\.out|exec)|(?<!open )/tmp/\S{{0,80}}: {DENIED}"))),
             Sign(1, "it was compiled at run time", text(r"/tmp/|torchinductor|triton|\.so\b|tmpfs|comgr|torch_extensions")),
             Sign(-3, "memory is limited: the same text comes then", text(r"rlimit_as|ulimit -v|virtual memory")),
         ),
-        settles=any_of(anywhere(r"noexec"), text(r"/tmp/|tmpfs|torchinductor|torch_extensions|\.cache")),
+        settles=any_of(anywhere(r"noexec"), text(r"(?<!fork/exec )(?<!`)/tmp/(?![^\n]{0,60}bad interpreter)|tmpfs|torchinductor|torch_extensions|\.cache")),
         undecided="whether it is noexec or a limit of memory: `grep noexec /proc/mounts; ulimit -v` inside",
     ),
     Rule(
         kind="tmp-missing",
-        needs=any_of(text(r"temp_directory_path|temporary directory|tmpdir|mkstemp|mkdtemp|tempfile|/tmp\b"), _MEMORY_DIRECTORY),
+        needs=any_of(text(rf"temporary directory|tmpdir|mkstemp|mkdtemp|tempfile|/tmp\b|{_NO_TMP}"), _MEMORY_DIRECTORY),
         signs=(
-            Sign(6, "there is no temporary directory that can be used", text(
-                r"temp_directory_path|no usable temporary directory|(?:no such file or directory|not a directory|does not exist|cannot create|cannot access)\W{1,4}/tmp(?:['\"/ ]|$)|/tmp['\"]?\W{0,3}(?:: )?(?:no such file|not a directory|does not exist|is missing)|tmpdir[^\n]{0,60}(?:missing|does not exist|no such|not a directory|not writable|invalid)|mk[sd]temp[^\n]{0,60}(?:no such file|fail)|no \S{0,4}/tmp"
-            )),
+            Sign(6, "there is no temporary directory that can be used", any_of(text(_NO_TMP), _TMP_READ_ONLY)),
             Sign(-4, "a disk is full: no file can be made to try the directory", any_of(text(NO_SPACE), remedy(r"\b(?:disk|free|more|some) (?:up )?(?:\w+ )?space\b"))),
             Sign(4, "TMPDIR lies in shared memory", _MEMORY_DIRECTORY),
             Sign(1, "the runtime fails with errors that are not true", all_of(_MEMORY_DIRECTORY, text(rf"out ?of ?memory|invalidvalue|{CRASH}"))),
         ),
-        settles=text(r"temp_directory_path|no usable temporary directory|/tmp"),
+        settles=text(rf"{_NO_TMP}|/tmp"),
         undecided="whether comgr's temporary files fail: run once with AMD_COMGR_EMIT_VERBOSE_LOGS=1 AMD_COMGR_REDIRECT_LOGS=stderr",
     ),
     Rule(
@@ -198,26 +235,29 @@ RULES = (
     Rule(
         kind="hf-offline",
         symptom="network",
-        needs=text(r"offline|huggingface|hf_hub|hub\b|localentrynotfound"),
+        needs=text(r"offline|huggingface|hf_hub|hub\b|localentrynotfound|incompletesnapshot"),
         signs=(
             Sign(6, "a download is asked for, and downloads are switched off", text(r"offline ?mode ?is ?enabled|offlinemodeisenabled|hf_hub_offline|transformers_offline|outgoing traffic has been disabled|local_files_only")),
             Sign(5, "a file of the model is not in the cache, and cannot be fetched", text(r"localentrynotfound|cannot find the requested files in the (?:local|disk|cached)|couldn'?t connect to '?https://huggingface|can'?t load (?:the )?(?:configuration|tokenizer|model)[^\n]{0,120}huggingface|we couldn'?t connect")),
-            Sign(5, "huggingface.co cannot be reached", text(r"huggingface\.co[^\n]{0,200}(?:failed to resolve|max retries|name resolution|unreachable|connection (?:refused|error)|timed out|not known)|(?:failed to resolve|max retries|name resolution|not known)[^\n]{0,200}huggingface\.co")),
+            Sign(5, "huggingface.co cannot be reached", any_of(text(rf"{_HUB}[^\n]{{0,200}}{_UNREACHED}|{_UNREACHED}[^\n]{{0,200}}{_HUB}"), all_of(text(_HUB), text(r"network is unreachable|temporary failure in name resolution")))),
+            Sign(5, "a model in the cache is not whole, and the rest cannot be fetched", text(r"cached snapshot for [^\n]{1,200} is incomplete")),
             Sign(-4, "the hub refuses the token", text(r"gated repo|401 client error|403 client error|repository not found")),
         ),
     ),
     Rule(
         kind="path-eacces-nonroot",
         symptom="mount",
-        needs=text(DENIED),
+        needs=text(rf"{DENIED}|{starts.refused(_PROGRAM)}"),
         signs=(
             Sign(6, "a program on PATH, or the entrypoint, may not be executed or entered", text(
                 rf"exec[^\n]{{0,12}}(?:user process|format)?[^\n]{{0,80}}\"?/?[\w./-]*\"?:? (?:stat [^\n]{{0,80}}: )?{DENIED}|execv\w*\([^\n]{{0,200}}\beacces|exec: \"[^\"]{{1,200}}\"[^\n]{{0,80}}{DENIED}|(?:/usr/(?:local/)?s?bin|/opt|/root|/entrypoint|/docker-entrypoint|/app|/venv|/home)[^\s:'\"]{{0,160}}(?:\.sh|/bin/[\w.-]+|entrypoint)['\"]?: {DENIED}|{DENIED}: '(?:/usr|/opt|/root|/app|/venv)[^'\n]{{0,160}}/bin/[^'\n]+'|(?:ba|da|z)?sh: (?![^\n]{{0,20}}cannot open)[^\n]{{0,40}}/[^\n:]{{1,160}}: {DENIED}|cannot execute[^\n]{{0,40}}{DENIED}|unable to start container process[^\n]{{0,200}}{DENIED}"
             )),
+            Sign(6, "an engine, an init or a program may not execute what it is to start", text(starts.refused(_PROGRAM))),
             Sign(6, "a program was looked for along PATH, and a directory there may not be entered", refused(r"(?!.*\.(?:so|py|pyc|whl|json|txt|lock|db|log|tmp)\b)[\w.+-]+$")),
             Sign(4, "a shell may not read the script that it is given", text(rf"\bsh: [^\n]{{0,20}}cannot open (?!/tmp/)[^\n]{{1,160}}: {DENIED}")),
             Sign(1, "the process is not root inside", any_of(flag(r"^(?:--user|-u)=(?!0|root)"), text(r"non-?root|uid=[1-9]|runasuser: [1-9]|securitycontext\.runasuser: [1-9]"))),
             Sign(-5, "it is the working directory", text(r"chdir to cwd")),
+            Sign(-4, "it lies in a directory for temporary files, which may be mounted noexec", text(rf"exec (?:/var)?/tmp/\S{{0,160}} ?{DENIED}|exec (?:/var)?/tmp/\S{{0,160}}: {DENIED}")),
             Sign(-5, "it is a device node", text(rf"/dev/[^\n]{{0,60}}{DENIED}")),
             Sign(-4, "the file system is mounted noexec", anywhere(r"noexec")),
             Sign(-4, "it is a cache, or the installed packages", any_of(_CACHE_REFUSED, text(_JIT))),
