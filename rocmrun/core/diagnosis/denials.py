@@ -3,7 +3,7 @@
 import re
 
 from rocmrun.core.diagnosis.evidence import Evidence
-from rocmrun.core.diagnosis.looks import any_of, opened, text
+from rocmrun.core.diagnosis.looks import any_of, opened, remedy, text, unquoted
 from rocmrun.core.diagnosis.words import DENIED
 
 NODE_DENIED = any_of(
@@ -17,6 +17,15 @@ NODE_DENIED = any_of(
 # A tool that looked the groups up; by name, in the image or on the host that it runs on.
 GROUP_MISSED = text(
     r"\b(?:user|uid|you(?:'re| are))\b[^\n]{0,40}\bnot (?:in|part of) (?:the )?\W?(?:render|video)\b|^(?:fail|error|warn\w*)\W{1,4}not in (?:the )?render group"
+)
+# Nobody should repeat it, and it tells what refused.
+SELINUX_OFF_HELPED = unquoted(
+    any_of(
+        text(
+            r"setenforce 0\b[^\n]{0,40}\b(?:works?|helps?|fix)|\b(?:works?|helps?|fixed)\b[^\n]{0,40}(?:setenforce 0\b|\bpermissive\b)|\bpermissive\b[^\n]{0,30}\bworks?\b"
+        ),
+        remedy(r"setenforce 0\b|selinux[^\n]{0,20}(?:permissive|disabled)"),
+    )
 )
 SELINUX = text(
     r"avc:\s{1,3}denied|selinux[\w.]*\W{1,3}(?:is )?(?:enforcing|enabled|preventing)|enforcing mode\s{1,20}enforcing|container_use_devices|getenforce\W{1,3}enforcing"

@@ -57,7 +57,7 @@ _NAMESPACES_CONFINED = all_of(
 )
 # BuildKit says the same of a file that COPY does not find, without a reference before it.
 _NO_SUCH_REFERENCE = text(
-    r"failed to solve: [\w./:@-]{1,200}: [\w./-]{1,200}[:@][\w.:-]{1,200}: not found|resolve source metadata for [\w./:@-]{1,300}: [\w./:@-]{1,300}: not found|manifests/\S{1,120}[^\n]{0,60}\b404\b|tag \S{1,128} not found in repository|not_found: artifact \S{1,200} not found"
+    r"failed to solve: [\w./:@-]{1,200}: [\w./-]{1,200}[:@][\w.:-]{1,200}: not found|resolve source metadata for [\w./:@-]{1,300}: [\w./:@-]{1,300}: not found|manifests/\S{1,120}[^\n]{0,60}\b404\b|tag \S{1,128} not found in repository|no such tag\b|\b(?:registry|image|pull)\b[^\n]{0,60}\btag\b[^\n]{0,40}(?:does not|doesn't) exist|\btag\b[^\n]{0,40}(?:does not|doesn't) exist[^\n]{0,30}\b(?:registry|repository|hub|ghcr)\b|not_found: artifact \S{1,200} not found"
 )
 _OTHER_ARCHITECTURE = text(
     r"no match for platform in manifest|no image found in (?:manifest list|image index) for architecture"
@@ -65,15 +65,20 @@ _OTHER_ARCHITECTURE = text(
 _NODE_DISK_FULL = text(
     r"low on resource: ephemeral-storage|freediskspacefailed|failed to garbage collect required amount of images|disk-?pressure\W{1,4}true|node\.kubernetes\.io/disk-pressure|kubelethasdiskpressure"
 )
+_ANOTHER_GPU_NOW = text(
+    r"\bre-?boot\w*[^\n]{0,60}\b(?:renderd|card)\d+\b[^\n]{0,40}\b(?:other|another|different|wrong) (?:gpu|card)|\b(?:renderd|card)\d+\b[^\n]{0,60}\b(?:other|another|different|wrong) (?:gpu|card)\b[^\n]{0,60}\bre-?boot"
+)
 _APT_DISK_FULL = text(r"you don't have enough free space in /\S")
-_IN_USE = r"address already in use|eaddrinuse|addrinuse|port is already allocated|(?:errno|os error|winerror) (?:98|10048)\b|errno 48\b[^\n]{0,60}\b(?:bind|address)|port[^\n]{0,30}(?:already )?(?:in use|taken|occupied)|only one usage of each socket|didn't have free ports for the requested"
+_IN_USE = r"address already in use|eaddrinuse|addrinuse|port is already allocated|(?:errno|os error|winerror) (?:98|10048)\b|errno 48\b[^\n]{0,60}\b(?:bind|address)|port[^\n]{0,30}(?:already )?(?:in use|taken|occupied)|only one usage of each socket|:\d{2,5}\b[^\n]{0,20}already allocated|already (?:listens?|listening|bound) (?:on|to) (?:port|\S{0,40}:\d)|didn't have free ports for the requested"
 _PORT_UNBOUND = text(
     r"cannot find empty port in range|couldn't bind http server socket|ports are not available: exposing port"
 )
 # Nobody should repeat it, and it tells what refused.
 _WITHOUT_APPARMOR = unquoted(
     any_of(
-        text(r"apparmor=unconfined\W{1,4}(?:it )?(?:works|helps|ok\b|fixes|starts|runs|yes)"),
+        text(
+            r"apparmor=unconfined\W{1,4}(?:it )?(?:works|helps|ok\b|fixes|starts|runs|yes)|^(?![^\n]{0,300}seccomp=)[^\n]{0,200}\b(?:works|starts|runs) [^\n]{0,30}apparmor=unconfined"
+        ),
         all_of(remedy(r"apparmor=unconfined"), absent(remedy(r"seccomp=unconfined"))),
     )
 )
@@ -95,7 +100,7 @@ def _fixed_number(seen: Evidence) -> Quotes | None:
         return None
     return (
         seen.find(
-            r"\b(?:takes|wants|expects|looks for|tries|opens|uses) \S{0,10}/?renderd\d+|hard-?coded[^\n]{0,40}renderd\d+|renderd\d+[^\n]{0,40}hard-?coded"
+            r"\b(?:takes|wants|expects|looks for|tries|opens|uses) \S{0,10}/?renderd\d+|hard-?coded[^\n]{0,40}renderd\d+|renderd\d+ (?:became|is now|was renamed|moved|changed)\b|(?:became|is now|moved to|changed to) \S{0,10}renderd\d+|renderd\d+[^\n]{0,40}hard-?coded"
         )
         or None
     )
@@ -122,7 +127,7 @@ RULES = (
             Sign(5, "the engine is one that runs in a virtual machine", text(HYPERVISED)),
             Sign(2, "the GPU is not seen there", _NO_GPU_THERE),
             Sign(3, "with sudo another engine answers, and works", anywhere(r"sudo (?:docker )?(?:works|uses|docker)|docker_context|docker context")),
-            Sign(6, "the host has amdgpu loaded, and the engine's side has not", all_of(told(r"lsmod\W{1,4}+(?!no\b|none|empty)[^\n]{0,60}(?:amdgpu|loaded)|host[\w.]*: [^\n]{0,40}amdgpu[^\n]{0,20}loaded"), text(r"not loaded|no such file|not found|not initialized"))),
+            Sign(6, "the host has amdgpu loaded, and the engine's side has not", all_of(told(r"lsmod\W{1,4}+(?!none|empty)(?:(?!\bno[tn]?\b|\bnothing\b)[^\n]){0,60}?(?:amdgpu|loaded)|host[\w.]*: [^\n]{0,40}amdgpu[^\n]{0,20}loaded"), text(r"not loaded|no such file|not found|not initialized"))),
             Sign(-4, "a process was killed, which is no matter of a GPU", text(r"\b137\b|oomkilled")),
             Sign(7, "the engine is Docker Desktop", fact(lambda seen: seen.engine and seen.engine.desktop)),
         ),
@@ -185,17 +190,18 @@ RULES = (
     Rule(
         kind="render-node-renumbered",
         symptom="node absent",
-        needs=any_of(text(rf"/dev/dri/(?:renderd|card)\d+[^\n]{{0,80}}(?:no such file|not found|does not exist|doesn't exist|is not a (?:character )?device)|{NO_NODE_BEFORE}/dev/dri/(?:renderd|card)\d"), _fixed_number),
+        needs=any_of(text(rf"/dev/dri/(?:renderd|card)\d+[^\n]{{0,80}}(?:no such file|not found|does not exist|doesn't exist|is not a (?:character )?device)|no such file or directory\W{{1,4}}/dev/dri/(?:renderd|card)\d|{NO_NODE_BEFORE}/dev/dri/(?:renderd|card)\d"), _fixed_number, _ANOTHER_GPU_NOW),
         signs=(
             Sign(6, "the engine does not find this render node: numbers change from boot to boot", text(rf"{NO_NODE}[^\n]{{0,160}}/dev/dri/(?:renderd|card)\d+[^\n]{{0,80}}(?:no such file|not found|does not exist|doesn't exist|is not a (?:character )?device)|{NO_NODE_BEFORE}/dev/dri/(?:renderd|card)\d")),
-            Sign(4, "a render node by a fixed number is missing", text(r"/dev/dri/(?:renderd|card)\d+[^\n]{0,80}(?:no such file|not found|does not exist)")),
+            Sign(4, "a render node by a fixed number is missing", text(r"/dev/dri/(?:renderd|card)\d+[^\n]{0,80}(?:no such file|not found|does not exist)|no such file or directory\W{1,4}/dev/dri/(?:renderd|card)\d")),
+            Sign(5, "the same number is another GPU since the last boot", _ANOTHER_GPU_NOW),
             Sign(4, "a program takes a fixed number, and only another one is there", _fixed_number),
             Sign(2, "another render node is there", told(r"renderd\d+")),
         ),
     ),
     Rule(
         kind="image-manifest-unknown",
-        needs=text(r"manifest|not found"),
+        needs=any_of(text(r"manifest|not found"), _NO_SUCH_REFERENCE),
         signs=(
             Sign(7, "the registry has no such tag or digest", text(r"manifest unknown|manifest for [^\n]{1,200} not found|manifest_unknown|manifest [^\n]{0,100}not found|failed to resolve reference [^\n]{1,200}: not found|name unknown|no matching manifest")),
             Sign(7, "the registry answers that there is no such reference", _NO_SUCH_REFERENCE),

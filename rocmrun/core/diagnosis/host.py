@@ -28,6 +28,8 @@ from rocmrun.core.diagnosis.words import (
 _NOT_LOADED = text(
     r"rock module is not loaded|amdgpu not found in modules|driver not initialized|amdgpu (?:kernel )?(?:module|driver)[^\n]{0,20} (?:is )?not (?:loaded|found|installed|running)|module amdgpu not found|no amdgpu (?:module|driver)"
     r"|\bamdgpu (?:is |was )?(?:not|no longer) (?:being )?loaded|status_driver_not_loaded|amdgpu driver unavailable|lsmod[^\n]{0,30}amdgpu[^\n]{0,20}\b(?:nothing|no output|empty)\b"
+    r"|(?:\blsmod\b[^\n]{0,20}|^modules?: [^\n]{0,60})\bno amdgpu\b|\bno \W?kernel driver in use"
+    r"|\bamdgpu(?:-dkms)?(?: (?:kernel|dkms|driver|module)){0,3} (?:fails? to load|(?:does not|doesn't|did not|didn't|will not|won't) load|(?:cannot|could not) be loaded|(?:is|was) (?:missing|not built))"
 )
 _NODE_MISSING = text(
     rf"{NO_NODE}[^\n]{{0,160}}/dev/kfd[^\n]{{0,80}}(?:no such file|not found|no such device|does not exist)|/dev/kfd[^\n]{{0,40}}is not a (?:character )?device|mount source /dev/kfd doesn't exist|missing source path \W?/dev/kfd|{NO_NODE_BEFORE}/dev/kfd|^\W{{0,9}}device /dev/kfd does not exist"
@@ -52,7 +54,7 @@ _MODULE_GONE = told(
     r"^(?:host_)?(?:lsmod|modules?|dkms\w*|driver|kernel_driver|amdgpu|secure_boot|host)\b[^\n]{0,80}(?:\bno\b|\bnot\b|none|removed|missing|absent|empty|nothing|fail|uninstall|\benabled)"
 )
 _MODULE_THERE = told(
-    r"^(?:host_)?(?:lsmod|modules?|driver_loaded)\W{1,4}+(?!no\b|none|not|empty)[^\n]{0,60}(?:amdgpu|\bloaded)(?![^\n]{0,30}(?:not|no ))"
+    r"^(?:host_)?(?:lsmod|modules?|driver_loaded)\W{1,4}+(?!none|empty)(?:(?!\bno[tn]?\b|\bnothing\b)[^\n]){0,60}?(?:amdgpu|\bloaded)(?![^\n]{0,30}(?:not|no ))"
 )
 _BUILT_IN = anywhere(
     r"built[- ]?in(?:to)?\b|(?:baked|compiled|linked) (?:statically |directly )?in(?:to)? (?:the |my )?(?:linux )?kernel|amdgpu (?:is |was )?(?:compiled|linked) in\b(?! \w+ mode)|config_drm_amdgpu=y|not (?:as )?a module"
@@ -75,7 +77,7 @@ _KERNEL_OF_ONES_OWN = text(
     r"\b(?:my|our|own|custom|self-?built)\b[^\n]{0,20}\bkernel (?:build|config)|\bkernel (?:build|config\w{0,12})\b[^\n]{0,20}\b(?:my|own|custom)\b|(?:compil|configur)\w{1,4} (?:my|our|a custom) kernel|menuconfig|genkernel"
 )
 _SAID_ABSENT = text(
-    r"\bkfd\b\W[^\n]{0,30}\b(?:in|below|under) \W?/dev\b[^\n]{0,40}(?:does not exist|doesn't exist|not there|missing)|\bno \W?kfd\W? (?:in|below|under) \W?/dev\b"
+    r"\bkfd\b\W[^\n]{0,30}\b(?:in|below|under) \W?/dev\b[^\n]{0,40}(?:does not exist|doesn't exist|not there|missing)|\bno \W?kfd\W? (?:in|below|under) \W?/dev\b|\bhost\b[^\n]{0,80}\bno /dev/kfd\b|\bno /dev/kfd\b[^\n]{0,20}\bon (?:the |this |my )?host"
 )
 
 _TAKEN_BY_VFIO = all_of(
@@ -140,6 +142,7 @@ RULES = (
             Sign(4, "this host has no /dev/kfd", fact(lambda seen: seen.host and seen.host.kfd is None)),
             Sign(1, "the host is said to lack it", told(r"/dev/kfd[^\n]{0,40}(?:no|absent|missing)|no kfd")),
             Sign(-2, "the engine runs in a virtual machine", text(HYPERVISED)),
+            Sign(-3, "root's engine finds it", anywhere(r"\bsudo (?:docker|podman)\b[^\n]{0,30}\bworks|works[^\n]{0,20}\bwith sudo (?:docker|podman)\b")),
             Sign(-3, "this is Windows or WSL", text(WSL)),
         ),
         settles=told(r"/dev/kfd[^\n]{0,40}(?:no\b|absent|missing)|\bno kfd|no (?:amd )?gpu|lspci"),

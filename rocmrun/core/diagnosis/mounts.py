@@ -5,6 +5,7 @@ from rocmrun.core.diagnosis.denials import (
     NODE_AVC,
     NODE_DENIED,
     SELINUX,
+    SELINUX_OFF_HELPED,
     user_named,
 )
 from rocmrun.core.diagnosis.finding import Rule, Sign
@@ -24,7 +25,12 @@ from rocmrun.core.diagnosis.words import DENIED, EVERY_RIGHT_WORKS
 
 _DROPS_ALL = r"capabilit\w*[^\n]{0,40}drop\W{1,5}all"
 # A label on the mount was what mended it.
-_LABEL_HELPS = remedy(r"/[\w.$(){}/-]*:(?:ro,|rw,)?z\b|(?:^|\s)\W?:z\b|\bchcon\b|relabel")
+_LABEL_HELPS = any_of(
+    remedy(r"/[\w.$(){}/-]*:(?:ro,|rw,)?z\b|(?:^|\s)\W?:z\b|\bchcon\b|relabel"),
+    text(
+        r"\b(?:with|add(?:ed|ing)?|using) \W?:z\b[^\n]{0,30}\b(?:works?|fix|helps?)|\b(?:works?|fixed|helps?)\b[^\n]{0,30} \W?:z\b"
+    ),
+)
 _FILE_REFUSED = text(rf"{DENIED}|permissions are insufficient|insufficient permissions")
 
 _ENFORCED_THERE = all_of(
@@ -44,12 +50,13 @@ RULES = (
     Rule(
         kind="selinux-mount",
         symptom="mount",
-        needs=any_of(LABELLED_FILES, _RELABEL_REFUSED, all_of(any_of(SELINUX, _LABEL_HELPS, _ENFORCED_THERE), _FILE_REFUSED)),
+        needs=any_of(LABELLED_FILES, _RELABEL_REFUSED, all_of(any_of(SELINUX, SELINUX_OFF_HELPED, _LABEL_HELPS, _ENFORCED_THERE), _FILE_REFUSED)),
         signs=(
             Sign(7, "SELinux refused access to a file or directory", LABELLED_FILES),
             Sign(7, "the path may not be given the label that a container may read", _RELABEL_REFUSED),
             Sign(1, "a path may not be read", _FILE_REFUSED),
             Sign(4, "the distribution enforces SELinux, and with every right it works", _ENFORCED_THERE),
+            Sign(4, "without SELinux's enforcement it works", SELINUX_OFF_HELPED),
             Sign(5, "a label on the mount mended it", _LABEL_HELPS),
             Sign(1, "a mounted path may not be read", text(rf"{DENIED}[^\n]{{0,60}}'?/|/\S+[^\n]{{0,20}}{DENIED}")),
             Sign(2, "SELinux is enforcing", SELINUX),
@@ -72,10 +79,11 @@ RULES = (
     ),
     Rule(
         kind="no-new-privileges-setuid",
-        needs=text(r"effective uid is not 0|no new privileges|no_new_privs|must be suid|must be setuid|setuid|unable to (?:change|set) [^\n]{0,20}(?:gid|uid)|sudo: "),
+        needs=text(r"effective uid is not 0|no[ -]new[ -]privileges|no_new_privs|must be suid|must be setuid|setuid|unable to (?:change|set) [^\n]{0,20}(?:gid|uid)|sudo: "),
         signs=(
             Sign(6, "sudo cannot become another user: setuid has no effect", text(r"no new privileges|must be (?:owned by uid 0 and have the )?setuid|setresuid\([^\n]{0,60}(?:not permitted|eperm)|su: cannot set (?:groups|user)|setgroups[^\n]{0,30}not permitted|unable to change to (?:root|runas) [gu]id")),
             Sign(4, "sudo runs without root's rights: no-new-privileges, or a file system without setuid", text(r"effective uid is not 0|\bsu: must be suid to work|doas: not installed setuid")),
+            Sign(4, "sudo fails", text(r"\bsudo\b[^\n:]{0,60}\b(?:fails?|failed|cannot|can't|does not work|doesn't work|refuses?)\b")),
             Sign(-3, "setuid has no effect there for another reason", any_of(told(r"(?<!not )\bnosuid\b"), text(r"qemu-user|\bemulated\b|binfmt"))),
             Sign(2, "no-new-privileges is set", any_of(flag(r"no-new-privileges"), anywhere(r"no[-_ ]new[-_ ]priv|nonewprivs\W{1,4}1|nonewprivileges\W{1,4}true|allowprivilegeescalation\W{1,3}false"))),
         ),

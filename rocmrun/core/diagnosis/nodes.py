@@ -40,7 +40,7 @@ _REBOOT = anywhere(
     r"created (?:earlier|before)|before (?:a |the )?(?:host )?re-?boot|after (?:a |the )?(?:host )?re-?boot|since (?:the )?(?:re)?boot|old (?:container|major)|stale|major(?: number)?s? (?:\w+ )?(?:changed|differ|dynamic|mismatch)|host_major|major:minor"
 )
 _MAJOR_CHANGED = anywhere(
-    r"\b(?:another|other|different|new|old|stale|wrong) major\b|\bmajor(?: number)?\b[^\n]{0,30}(?:changed|moved|no longer|stale|is another)"
+    r"\b(?:another|other|different|new|old|stale|wrong) major\b|\bmajor(?: number)?\b[^\n]{0,30}(?:changed|moved|no longer|stale|is another|from \d{1,3} to \d{1,3})"
 )
 _WORKED_BEFORE = text(
     r"\blater\b|suddenly|stopped working|worked (?:before|earlier|fine|until)|was fine|after (?:a while|some time|hours|days|an? update|apt|unattended|upgrade)|intermittent|until\b|lost (?:access|gpu)"
@@ -50,6 +50,23 @@ _APU_IN_TEXT = re.compile(APU)
 
 def _two_majors(seen: Evidence) -> bool:
     return len({n.major for n in seen.nodes if n.path == "/dev/kfd" and n.major is not None}) > 1
+
+
+def _rules_majors(seen: Evidence) -> set[int]:
+    """Return the major numbers in rules of a device cgroup, of those that the kernel gives away at boot."""
+    return {
+        int(match[1])
+        for body in (seen.log, seen.told)
+        for match, _ in body.matches(r"\bc (\d{1,3}):(?:\*|\d{1,3}) r?w?m?\b")
+        if 234 <= int(match[1]) <= 254 or 384 <= int(match[1]) <= 511
+    }
+
+
+def _rule_of_another_major(seen: Evidence) -> bool:
+    """Whether the rules name such a number, and kfd has another one."""
+    majors = {n.major for n in seen.nodes if n.path == "/dev/kfd" and n.major is not None}
+    rules = _rules_majors(seen)
+    return bool(majors and rules) and majors.isdisjoint(rules)
 
 
 def _two_with_an_apu(seen: Evidence) -> bool:
@@ -85,12 +102,23 @@ _HIDING_HELPS = anywhere(
 _OFF_HELPED = remedy(
     r"(?:disabl\w{1,3}|switch\w{0,3} off|turn\w{0,3} off)[^\n]{0,20}(?:i-?gpu|igp\b|integrated)|(?:i-?gpu|igp|integrated (?:gpu|graphics))\b[^\n]{0,30}\b(?:disabled|off)\b"
 )
-_NOT_INSIDE = r"/dev/kfd\b[^\n]{0,60}(?:no such file|not found|does not exist|missing|absent|no such node|(?:not|n't)(?: be)? (?:present|there\b|mapped|passed|bound|created|visible|exposed))|\bno /dev/kfd\b[^\n]{0,40}\b(?:in|inside) (?:the |my |this )?(?:container|pod)|\b(?:container|pod|inside)\b[^\n]{0,60}\b(?:no|without|lacks|(?:have|has) no) /dev/kfd\b|kfd driver not loaded\.\s{1,3}if running in a container"
+_NOT_INSIDE = r"/dev/kfd\b[^\n]{0,60}(?:no such file|not found|does not exist|missing|absent|no such node|(?:not|n't)(?: be)? (?:present|there\b|mapped|passed|bound|created|visible|exposed))|\bno /dev/kfd\b[^\n]{0,40}\b(?:in|inside) (?:the |my |this )?(?:container|pod)|\b(?:container|pod|inside)\b[^\n]{0,60}\b(?:no|without|lacks|(?:have|has) no) /dev/kfd\b|\bneither (?:/dev/)?kfd nor\b|kfd driver not loaded\.\s{1,3}if running in a container"
 _BAD_INDEX = text(
     r"invalid device ordinal|hiperrorinvaliddevice\b|device ordinal[^\n]{0,30}(?:invalid|out of range)|device >= 0 && device < num_gpus"
 )
 
+# Whoever retells it names what was lacking as what helped.
+_PASSED_HELPED = all_of(
+    text(NO_GPU),
+    any_of(
+        remedy(
+            r"--device[= ]\S{0,20}/dev/kfd\b(?![^\n]{0,200}(?:--group-add|--privileged))|^[^\n]{0,60}\badd\w*[^\n]{0,20} /dev/kfd\b"
+        ),
+        text(r"\badd(?:ed|ing)? [^\n]{0,20}/dev/kfd\b[^\n]{0,30}\b(?:fix|help|work|solve)"),
+    ),
+)
 _DRI_ALONE = any_of(
+    text(r"\bonly (?:maps |passes |mounts )?/dev/dri\b(?![^\n]{0,20}/dev/kfd)"),
     told(r"devices?\b[^\n]{0,60}\b(?:without|but not|and not|lacks?|not) /dev/kfd"),
     all_of(
         text(NO_GPU),
@@ -119,12 +147,13 @@ RULES = (
     Rule(
         kind="kfd-not-mapped",
         symptom="kfd absent",
-        needs=any_of(opened("ENOENT", f"{KFD}|{RENDER}|/dev/dri"), text(_NOT_INSIDE), _DRI_ALONE, _NONE_PASSED),
+        needs=any_of(opened("ENOENT", f"{KFD}|{RENDER}|/dev/dri"), text(_NOT_INSIDE), _DRI_ALONE, _NONE_PASSED, _PASSED_HELPED),
         unless=any_of(text(rf"{NO_NODE}[^\n]{{0,160}}/dev/(?:kfd|dri)|{NO_NODE_BEFORE}/dev/(?:kfd|dri)"), text(r"config_hsa_amd|\bdkms|kernel driver in use|rock module is not loaded|unknown symbol|key was rejected"), text(WSL)),
         signs=(
             Sign(4, "/dev/kfd is not there inside", any_of(opened("ENOENT", KFD), text(_NOT_INSIDE))),
             Sign(5, "the DRM nodes were passed, and /dev/kfd was not", _DRI_ALONE),
             Sign(4, "no GPU is seen, and no node was passed", _NONE_PASSED),
+            Sign(5, "no GPU is seen, and passing /dev/kfd mended it", _PASSED_HELPED),
             Sign(2, "a render node is not there inside", opened("ENOENT", RENDER)),
             Sign(3, "the host's driver is loaded", text(r"rock module (?:version \S+ )?is loaded|lsmod[^\n]{0,40}amdgpu|amdgpu[^\n]{0,20}loaded")),
             Sign(2, "no --device was given for it", all_of(fact(lambda seen: bool(seen.flags)), absent(flag(r"--device=/dev/kfd|--device=/dev\b|amd\.com/gpu")))),
@@ -137,12 +166,13 @@ RULES = (
     Rule(
         kind="stale-device-major",
         symptom="not permitted",
-        needs=any_of(_NOT_PERMITTED, opened("ENXIO"), fact(_two_majors), all_of(text(NO_GPU), _MAJOR_CHANGED)),
+        needs=any_of(_NOT_PERMITTED, opened("ENXIO"), fact(_two_majors), all_of(text(rf"{NO_GPU}|\bkfd\b"), _MAJOR_CHANGED)),
         unless=_OF_32_BITS,
         signs=(
             Sign(3, "the node is there, and opening it is not permitted", _NOT_PERMITTED),
             Sign(5, "the node is there, and no driver has its number", opened("ENXIO")),
             Sign(6, "/dev/kfd has one number here and another one there", any_of(fact(_two_majors), _MAJOR_CHANGED)),
+            Sign(4, "the device cgroup allows another number than the node has", fact(_rule_of_another_major)),
             Sign(4, "the container is older than the last boot, or the major number changed", _REBOOT),
         ),
     ),

@@ -6,6 +6,7 @@ from rocmrun.core.diagnosis.denials import (
     NODE_AVC,
     NODE_DENIED,
     SELINUX,
+    SELINUX_OFF_HELPED,
     user_named,
 )
 from rocmrun.core.diagnosis.evidence import Evidence
@@ -50,7 +51,7 @@ _UNSEEN = text(NO_GPU)
 _PRIVILEGED_WORKS = any_of(
     text(r"sudo (?:/opt/rocm\S*/)?(?:bin/)?rocminfo|works (?:as root|with sudo)"),
     anywhere(
-        r"^(?:as_root|works_with_sudo|works_as_root|root)\W{1,3}(?:true|yes|works|ok)|works[\w ]{0,12}(?:as root|with sudo|as uid 0)"
+        r"^(?:as_root|works_with_sudo|works_as_root|root)\W{1,3}(?:true|yes|works|ok)|works[\w ]{0,12}(?:as root|with sudo|as uid 0)|(?:with|as) root it (?:does|works|finds|sees)"
     ),
 )
 _NOBODY = any_of(
@@ -225,10 +226,11 @@ RULES = (
     Rule(
         kind="selinux-denied",
         symptom="denied",
-        needs=any_of(NODE_AVC, _BOOLEAN_HELPED, all_of(SELINUX, any_of(NODE_DENIED, _UNSEEN, absent(LABELLED_FILES)))),
+        needs=any_of(NODE_AVC, _BOOLEAN_HELPED, all_of(SELINUX_OFF_HELPED, any_of(NODE_DENIED, _UNSEEN)), all_of(SELINUX, any_of(NODE_DENIED, _UNSEEN, absent(LABELLED_FILES)))),
         signs=(
             Sign(7, "SELinux refused access to a device node", NODE_AVC),
             Sign(3, "SELinux is enforcing", SELINUX),
+            Sign(5, "without SELinux's enforcement it works", SELINUX_OFF_HELPED),
             Sign(3, "SELinux's boolean for devices mended it", _BOOLEAN_HELPED),
             Sign(2, "a node may not be opened, or no GPU is seen", any_of(NODE_DENIED, _UNSEEN)),
             Sign(2, "the boolean for devices is off, or a label was taken away", unquoted(anywhere(r"container_use_devices|label[=:]disable|setenforce 0|dri_device_t|permissive"))),
