@@ -17,7 +17,7 @@ from rocmrun.core.diagnosis.words import NO_SPACE
 _SHARED_MEMORY_FULL = text(
     rf"posix_fallocate[^\n]{{0,80}}{NO_SPACE}|(?:/dev/shm|shared[- ]memory|shm\w*|nccl-\w+)[^\n]{{0,120}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,120}}(?:/dev/shm|shared memory|\bshm\b|nccl)|error while creating shared memory segment|insufficient\s+shared\s+memory|out\s+of\s+shared\s+memory|exhaust\w{{0,4}}[^\n]{{0,20}}shared memory|shared memory[^\n]{{0,20}}exhaust|increase[^\n]{{0,30}}shared memory|torch_shm_manager|could not allocate [^\n]{{0,40}}shared memory|unable to (?:allocate|mmap|write|resize)[^\n]{{0,40}}(?:shared memory|/dev/shm|torch_)|failed to resize[^\n]{{0,30}}shm"
     # A semaphore is a file there too; MPI's and UCX's segments, and what a server for models shares with its stubs.
-    rf"|semlock\([\s\S]{{0,80}}?{NO_SPACE}|not enough space for [^\n]{{0,120}}\(the shared-memory|not enough memory to write total of[^\n]{{0,80}}/dev/shm|shared memory (?:key|pool|region)[^\n]{{0,160}}--shm-size"
+    rf"|(?:shared_memory\.py|posixshmem)[\s\S]{{0,200}}?{NO_SPACE}|semlock\([\s\S]{{0,80}}?{NO_SPACE}|not enough space for [^\n]{{0,120}}\(the shared-memory|not enough memory to write total of[^\n]{{0,80}}/dev/shm|shared memory (?:key|pool|region)[^\n]{{0,160}}--shm-size"
 )
 _NO_WORKERS_HELPED = all_of(
     text(r"/dev/shm|\bshm\b"),

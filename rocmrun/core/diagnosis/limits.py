@@ -52,14 +52,14 @@ _NO_COUNTERS = text(
 )
 _KILLED_AT_LIMIT = (
     r"oomkilled\W{1,5}true|reason\W{1,4}oomkilled|\boomkilled\b(?!\W{1,5}(?:false|no\b))|memory cgroup out of memory|oom-kill:constraint_memcg|constraint_memcg|killed process \d+[^\n]{0,80}(?:memcg|cgroup)|memory\.events[^\n]{0,40}oom_kill [1-9]|container[^\n]{0,40}exceeded memory limit"
-    r"|\boom[_-]kill event|killed by the cgroup out-of-memory|\boom killed\b"
+    r"|\boom[_-]kill event|killed by the cgroup out-of-memory|\boom killed\b|init was oom-killed"
 )
 _KILLED_FOR_MEMORY = (
     r"out of memory: killed process|oom-killer|oom_reaper|killed process \d+"
     r"|system oom encountered|killed by the oom killer|failed with result 'oom-kill'|killed \S+ due to memory pressure|killed due to the node running low on memory|\btask \d+: out of memory"
 )
 _SIGNAL_9 = (
-    r"exit(?:ed|s)?(?: with)?(?: \(?(?:status|code)\)?)?\W{0,4}137\b|exit code\W{1,3}-9\b|return_?code ?= ?-9\b|\bsigkill\b|died with signal 9|\bsignal:? \(?9\b|signal: killed|code 137|exitcode\W{1,4}-9|^killed$"
+    r"exit(?:ed|s)?(?: with)?(?: \(?(?:status|code)\)?)?\W{0,4}137\b|exit code\W{1,3}-9\b|return[_ ]?code ?= ?-9\b|\bsigkill\b|died with signal 9|\bsignal:? \(?9\b|signal: killed|code 137|exitcode\W{1,4}-9|^killed$"
     r"|^\S{0,40}: line \d+: +\d+ killed\b|killed signal terminated program|unable to execute command: killed|internal compiler error: killed|failed core proc\(s\): [^\n]{0,60}': -9\b"
     r"|resourceexhausted: process [^\n]{0,400}cannot allocate memory"
 )
@@ -167,7 +167,7 @@ RULES = (
             Sign(-3, "it was stopped on purpose", text(r"docker (?:stop|kill)|received sigterm|grace period")),
             Sign(-2, "shared memory is full", text(r"bus error|insufficient shared memory")),
         ),
-        settles=text(r"oomkilled\b(?!\W{1,5}(?:false|no\b))|memory cgroup|memcg|oom_kill|out of memory: killed|exceeded memory limit|\boom[ -]kill|running low on memory"),
+        settles=text(r"oomkilled\b(?!\W{1,5}(?:false|no\b))|memory cgroup|memcg|oom_kill|oom-killed|out of memory: killed|exceeded memory limit|\boom[ -]kill|running low on memory"),
         undecided="who sent signal 9: `docker inspect -f '{{.State.OOMKilled}}' NAME`, and `sudo dmesg | grep -i oom`",
     ),
     Rule(

@@ -19,7 +19,7 @@ from rocmrun.core.diagnosis.looks import (
 from rocmrun.core.diagnosis.words import NO_GPU
 
 _HARDWARE = text(
-    r"uncorrectable|ecc_?not_?correctable|reason ?: ?ecc\b|\bras\b[^\n]{0,60}(?:error|fatal|poison|ue\b|count|bad page|threshold)|ecc[^\n]{0,30}(?:error|uncorrectable|double)|double[- ]bit|cper_severity|\bcper\b|aca entry|aca bank|\[hardware error\](?!: (?:tsc |processor |cpu \d+: machine check|machine check events))|poison (?:is )?(?:consumed|consumption|detected|creation)|erre\w*event_\w+|athub_interrupt|(?<!no )bad[-_ ]pages?\b(?!\W{1,3}(?:0\b|none|no\b))|mca_\w+|gpu_health\W{1,3}0"
+    r"uncorrectable|ecc_?not_?correctable|reason ?: ?ecc\b|\bras\b(?!: correctable)[^\n]{0,60}(?:error|fatal|poison|ue\b|count|bad page|threshold)|ecc[^\n]{0,30}(?:error|uncorrectable|double)|double[- ]bit|cper_severity|\bcper\b|aca entry|aca bank|\[hardware error\](?!: (?:tsc |processor |cpu \d+: machine check|machine check events))|poison (?:is )?(?:consumed|consumption|detected|creation)|erre\w*event_\w+|athub_interrupt|(?<!no )bad[-_ ]pages?\b(?!\W{1,3}(?:0\b|none|no\b))|mca_\w+|gpu_health\W{1,3}0"
 )
 # A bus or a memory mended it by itself; firmware tells that of other devices too.
 _CORRECTED = all_of(
@@ -28,14 +28,14 @@ _CORRECTED = all_of(
 )
 _FIRST = r"(?:first|1st) (?:run|iteration|convolution|step|image|inference|epoch|decode|request|batch|forward|call|init\w{0,12})"
 _RESET = text(
-    r"gpu reset|ring [\w.]{1,40} timeout|fence wait (?:loop )?time ?(?:d )?out|qcm fence|unrecoverable state|unsuccessful queues? preemption|gpu hang|hw exception|mode[12] reset|device lost|hiperrorlaunchtimeout|evict[^\n]{0,30}queue[^\n]{0,20}fail|queue preemption|(?:hws|mes|cp) (?:hang|failed|hung)|failed to (?:reset|wait)|mes failed to (?:response|respond)|soft reset|wedged|vram is lost"
+    r"gpu reset|ring [\w.]{1,40} timeout|fence wait (?:loop )?time ?(?:d )?out|qcm fence|unrecoverable state|unsuccessful queues? preemption|gpu hang|hw exception|mode[12] reset|device lost|hiperrorlaunchtimeout|evict[^\n]{0,30}queue[^\n]{0,20}fail|queue preemption|(?:hws|mes|cp) (?:hang|failed|hung)|failed to (?:reset|wait)|mes(?: ?\(\d\))? failed to (?:response|respond)|mes ring buffer is full|failed to evict queue|asic reset failed|failed to initialize parser -125|ring [\w.]{1,20} test failed|launch timed out and was terminated|soft reset|wedged|vram is lost"
     r"|(?:error)?device_?lost|error_device_lost|context is lost|guilty of a (?:hard|soft) recovery|not done with your previous command|waiting for fences timed out"
 )
 # By the allocators of HIP, of frameworks, of servers and of the driver.
 _GPU_MEMORY_FULL = text(
-    r"(?:hip|cuda|rocm)\b[^\n]{0,20}\Wout of memory|unable to allocate[^\n]{0,40}(?:rocm|vram|buffer)|(?<!java\.lang\.)(?<!ray\.exceptions\.)outofmemoryerror|hiperroroutofmemory|hiperrormemoryallocation|below (?:the )?required gpu memory|less than desired gpu memory|not enough (?:free )?(?:gpu |device )?(?:memory|vram)|no available memory for the cache blocks|insufficient (?:free )?(?:gpu memory|vram)|failed to allocate[^\n]{0,80}(?:rocm|vram|device|buffer|hip|gpu|kv)|tried to allocate [\d.]+ [mgk]i?b|cudamalloc failed|rocm_?malloc|hipmalloc[^\n]{0,40}(?:fail|out)|out of device memory|resource_?exhausted(?!: process)(?![^\n]{0,300}(?:device:cpu|allocator cpu))|(?:gpu|vram|device)[^\n]{0,40}out of memory"
+    r"(?:hip|cuda|rocm)\b[^\n]{0,40}\Wout of memory|unable to allocate[^\n]{0,40}(?:rocm|vram|buffer)|(?<!java\.lang\.)(?<!ray\.exceptions\.)outofmemoryerror|hiperroroutofmemory|hiperrormemoryallocation|below (?:the )?required gpu memory|less than desired gpu memory|not enough (?:free )?(?:gpu |device )?(?:memory|vram)|no available memory for the cache blocks|insufficient (?:free )?(?:gpu memory|vram)|failed to allocate[^\n]{0,80}(?:rocm|vram|device|buffer|hip|gpu|kv)|tried to allocate [\d.]+ [mgk]i?b|cudamalloc failed|rocm_?malloc|hipmalloc[^\n]{0,40}(?:fail|out)|out of device memory|resource_?exhausted(?!: process)(?![^\n]{0,300}(?:device:cpu|allocator cpu))|(?:gpu|vram|device)[^\n]{0,40}out of memory"
     r"|allocator \(gpu_\d+_bfc\) ran out of memory|error_?out_?of_?device_?memory|device memory allocation of size|larger than the available kv cache memory|number of tokens that can be stored in kv cache|not enough memory\b[^\n]{0,40}--mem-fraction-static|\b(?:prefill|decode) out of memory|not enough memory to handle \d+ (?:prefill )?tokens"
-    r"|available free mem : \d{1,3} mb|not enough memory for command submission|memory not available to allocate buffer|blas_status_alloc_failed|failed to (?:cuda|hip) calloc|out of gpu (?:and shared host )?memory|not enough (?:space for (?:the )?)?kv[- ]?cache"
+    r"|available free mem : \d{1,3} mb|not enough memory for command submission|memory not available to allocate buffer|params backend buffer failed|blas_status_alloc_failed|failed to (?:cuda|hip) calloc|out of gpu (?:and shared host )?memory|not enough (?:space for (?:the )?)?kv[- ]?cache"
 )
 # The scheduler has none to give: others hold them, or no plugin offers any.
 _NONE_TO_GIVE = text(
@@ -111,7 +111,7 @@ RULES = (
         symptom="slow",
         needs=text(r"second|minute|slow|\bnew (?:input )?(?:shape|resolution)|finish build|miopen|find_mode|first (?:run|iteration|convolution|step|decode)|warm ?-?up|\d{2,}(?:\.\d+)? ?s\b|took|tuning|autotun"),
         signs=(
-            Sign(4, "the first or every run takes minutes", text(rf"(?:executed|finished|done|completed|took|takes?|in)\b[^\n]{{0,30}}\b(?:\d{{3,}}(?:\.\d+)? ?(?:s\b|sec)|\d+ ?min)|{_FIRST}\b[\s\S]{{0,80}}?(?:slow|min|\d{{2,}}(?:\.\d+)? ?s\b|long)|(?:slow|minutes|long|hours)[^\n]{{0,60}}(?:{_FIRST}|first time)")),
+            Sign(4, "the first or every run takes minutes", text(rf"(?:executed|finished|done|completed|took|takes?|in)\b[^\n]{{0,30}}\b(?:\d{{3,}}(?:\.\d+)? ?(?:s\b|sec)|\d+ ?min)|{_FIRST}\b[\s\S]{{0,80}}?(?:slow|min|\d{{2,}}(?:\.\d+)? ?s\b|long|hour)|(?:slow|minutes|long|hours)[^\n]{{0,60}}(?:{_FIRST}|first time)")),
             Sign(3, "MIOpen searches or compiles kernels", text(r"miopen[^\n]{0,120}(?:find|search|compil|tun|perf db|find-db|missing|cache)|miopen_find_(?:mode|enforce)|find_mode|exhaustive|missing system database|miopenfindconvolution|naive_conv|hipconvolution")),
             Sign(4, "a compiler of kernels tells that it takes long", text(r"very slow compile|finish build \[\w+\], cost \d{2,}|torch\.compile takes \d{3,}")),
             Sign(4, "each new shape, or each start, is slow", text(r"\bnew (?:input |tensor |image )?(?:shape|resolution|size|length)s?\b[^\n]{0,40}(?:\b\d{2,} ?s\b|\bmin|slow|long)|\bminutes? (?:at|on|for) (?:each|every) (?:start|launch|run)\b|(?:each|every) (?:start|launch)\b[^\n]{0,40}\bminutes?\b")),
