@@ -77,7 +77,7 @@ _KERNEL_OF_ONES_OWN = text(
     r"\b(?:my|our|own|custom|self-?built)\b[^\n]{0,20}\bkernel (?:build|config)|\bkernel (?:build|config\w{0,12})\b[^\n]{0,20}\b(?:my|own|custom)\b|(?:compil|configur)\w{1,4} (?:my|our|a custom) kernel|menuconfig|genkernel"
 )
 _SAID_ABSENT = text(
-    r"\bkfd\b\W[^\n]{0,30}\b(?:in|below|under) \W?/dev\b[^\n]{0,40}(?:does not exist|doesn't exist|not there|missing)|\bno \W?kfd\W? (?:in|below|under) \W?/dev\b|\bhost\b[^\n]{0,80}\bno /dev/kfd\b|\bno /dev/kfd\b[^\n]{0,20}\bon (?:the |this |my )?host"
+    r"\bkfd\b\W[^\n]{0,30}\b(?:in|below|under) \W?/dev\b[^\n]{0,40}(?:does not exist|doesn't exist|not there|missing)|\bno \W?kfd\W? (?:in|below|under) \W?/dev\b|\bhost\b(?:(?!\bcontainer|\bpod\b|\binside)[^\n]){0,80}\bno /dev/kfd\b|\bno /dev/kfd\b[^\n]{0,20}\bon (?:the |this |my )?host"
 )
 
 _TAKEN_BY_VFIO = all_of(

@@ -1,13 +1,15 @@
 """From text to evidence: what a log, a listing and `key: value` lines say, as facts."""
 
 import ast
+import itertools
 import json
 import re
 import shlex
 from collections.abc import Iterator
 
-from rocmrun.core.diagnosis.evidence import Body, Evidence, Node, Opened, Quotes, Value
+from rocmrun.core.diagnosis.evidence import Body, Evidence, Opened, Quotes, Value
 from rocmrun.core.diagnosis.log_text import Line, line_of, lines_of
+from rocmrun.core.diagnosis.node_listings import listed_nodes
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts
 
@@ -42,19 +44,6 @@ _ENVIRONMENT_KEYS = re.compile(r"(?:^|[._])(?:image_)?env(?:ironment)?(?:$|[._])
 _VARIABLE = re.compile(
     r"(?:^|[\s;\"'])(?:export |set |-e |--env[ =]|env )?\"?'?([A-Z][A-Z0-9_]{3,60})=(\"[^\"]{0,200}\"|'[^']{0,200}'|[^\s\"';&|]{0,200})"
 )
-_LISTED = re.compile(
-    r"\b[cb]([rwx-]{9})[.+@]?\s+(?:\d+\s+)?([\w.+-]+)\s+([\w.+-]+)\s+(\d+),\s*(\d+)\s+(?:\S+\s+){0,6}?(/dev/\S+|kfd|renderd\d+|card\d+)"
-)
-_STATED = re.compile(
-    r"(/dev/(?:kfd|dri/[^\s:]{1,30}))\W{1,12}(?:is )?([\w-]{1,32}):([\w-]{1,32})\W{1,3}\(?0?([0-7]{3})\b"
-)
-# Without a mode only where the owner is one that nodes have: an image and its tag look alike.
-_OWNED = re.compile(
-    r"(/dev/(?:kfd|dri/[^\s:]{1,30}))\W{1,12}(?:is )?(root|nobody|0|65534):([\w-]{1,32})\b(?!\W{1,3}\(?0?[0-7]{3}\b)"
-)
-_STATED_FIRST = re.compile(
-    r"\b0?([0-7]{3})[ ,]{1,2}(?:owner )?([\w-]{1,32})[: ]([\w-]{1,32})\b[^\n]{0,30}?(/dev/(?:kfd|dri/\S{1,30}))"
-)
 _GFX = r"\bgfx(?:9(?:0[0-9a-c]|4[0-2]|50)|1[0-2][0-9a-f]{2}|[78]0[0-9])\b"
 
 
@@ -82,8 +71,8 @@ def _evidence(
         remedies=Body(tuple(_as_line(value) for value in values if value.remedy)),
         noise=noise,
         values=values,
-        opened=tuple(_opened(log, told)),
-        nodes=tuple(_nodes(log, told)),
+        opened=(*_opened(log, told), *_opened_as_told(values)),
+        nodes=tuple(listed_nodes(log, told)),
         flags=tuple(_flags(lines, values)),
         env=dict(_environment(lines, values)),
         gfx=tuple(
@@ -184,47 +173,21 @@ def _opened(*bodies: Body) -> Iterator[Opened]:
                 yield Opened(path=match[0], errno=errno, line=line)
 
 
-def _nodes(*bodies: Body) -> Iterator[Node]:
-    for body in bodies:
-        for line in body.lines:
-            if "kfd" not in line.lower and "dri" not in line.lower and "render" not in line.lower:
-                continue
-            yield from _nodes_in(line)
-
-
-def _nodes_in(line: Line) -> Iterator[Node]:
-    for found in _LISTED.finditer(line.lower):
-        permissions, owner, group, major, _, path = found.groups()
-        yield Node(
-            path=_full(path),
-            mode=_mode(permissions),
-            owner=owner,
-            group=group,
-            major=int(major),
-            line=line,
-        )
-    for found in _STATED.finditer(line.lower):
-        path, owner, group, mode = found.groups()
-        yield Node(path=path, mode=int(mode, 8), owner=owner, group=group, line=line)
-    for found in _OWNED.finditer(line.lower):
-        path, owner, group = found.groups()
-        yield Node(path=path, mode=None, owner=owner, group=group, line=line)
-    if _LISTED.search(line.lower):
-        # "235, 0 Nov 30 10:00 /dev/kfd": a major, a minor and a date are no mode, owner and group.
-        return
-    for found in _STATED_FIRST.finditer(line.lower):
-        mode, owner, group, path = found.groups()
-        yield Node(path=path, mode=int(mode, 8), owner=owner, group=group, line=line)
-
-
-def _full(path: str) -> str:
-    if path.startswith("/"):
-        return path
-    return "/dev/kfd" if path == "kfd" else f"/dev/dri/{path}"
-
-
-def _mode(permissions: str) -> int:
-    return sum(1 << (8 - place) for place, letter in enumerate(permissions) if letter != "-")
+def _opened_as_told(values: tuple[Value, ...]) -> Iterator[Opened]:
+    """Yield the open that two facts tell together: the node as `path: …` and its end as `errno: …`."""
+    told = [(value.key.lower().rpartition(".")[2], value) for value in values if not value.remedy]
+    paths = [
+        match[0]
+        for key, value in told
+        if key in {"path", "node", "device", "file"}
+        and (match := re.search(_NODE_PATH, value.text.lower()))
+    ]
+    ends = [(value.text.lower().strip(), value.line) for key, value in told if key == "errno"]
+    for path, (end, line) in itertools.product(paths[:1], ends[:1]):
+        for name, words in ERRNO:
+            if re.search(words, f"errno {end} {end}"):
+                yield Opened(path=path, errno=name, line=line)
+                break
 
 
 def _flags(lines: tuple[Line, ...], values: tuple[Value, ...]) -> Iterator[tuple[str, Line]]:
