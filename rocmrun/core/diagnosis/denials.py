@@ -45,6 +45,6 @@ def user_named(seen: Evidence) -> bool:
             return True
     return bool(
         seen.find(
-            r"container_user: [^\n]{0,40}non-?root|container_user: (?!root\b|(?:uid )?0\b)\w|run_?as_?(?:user|non_?root)\W{1,4}(?:true|[1-9])|adduser|useradd|\buser (?!root|0\b)[a-z$][\w$-]*\s*$|--user[ =](?!0\b|root)|[a-z_][\w-]*@[\w-]+:~?[^\n]{0,40}\$ (?:rocminfo|python|/opt)|non-?root|uid=[1-9]\d*|image[\w.]*: [^\n]{0,60}\buser [a-z]"
+            r"container_user: [^\n]{0,40}non-?root|container_user: (?!root\b|(?:uid )?0\b)\w|^(?:container_|run_)?(?:uid|user|run_as|runas): (?:uid )?[1-9]\d{2,9}\b|run_?as_?(?:user|non_?root)\W{1,4}(?:true|[1-9])|adduser|useradd|\buser (?!root|0\b)[a-z$][\w$-]*\s*$|--user[ =](?!0\b|root)|[a-z_][\w-]*@[\w-]+:~?[^\n]{0,40}\$ (?:rocminfo|python|/opt)|non-?root|uid=[1-9]\d*|image[\w.]*: [^\n]{0,60}\buser [a-z]"
         )
     )

@@ -28,6 +28,7 @@ from rocmrun.core.diagnosis.words import (
 _NOT_LOADED = text(
     r"rock module is not loaded|amdgpu not found in modules|driver not initialized|amdgpu (?:kernel )?(?:module|driver)[^\n]{0,20} (?:is )?not (?:loaded|found|installed|running)|module amdgpu not found|no amdgpu (?:module|driver)"
     r"|\bamdgpu (?:is |was )?(?:not|no longer) (?:being )?loaded|status_driver_not_loaded|amdgpu driver unavailable|lsmod[^\n]{0,30}amdgpu[^\n]{0,20}\b(?:nothing|no output|empty)\b"
+    r"|^(?:host_)?lsmod\w*: \W?(?:none|empty|nothing)\b|^\w*amdgpu(?:_loaded|_module)?: (?:false|no\b|absent|missing|not loaded|none)"
     r"|(?:\blsmod\b[^\n]{0,20}|^modules?: [^\n]{0,60})\bno amdgpu\b|\bno \W?kernel driver in use"
     r"|\bamdgpu(?:-dkms)?(?: (?:kernel|dkms|driver|module)){0,3} (?:fails? to load|(?:does not|doesn't|did not|didn't|will not|won't) load|(?:cannot|could not) be loaded|(?:is|was) (?:missing|not built))"
 )
@@ -77,7 +78,7 @@ _KERNEL_OF_ONES_OWN = text(
     r"\b(?:my|our|own|custom|self-?built)\b[^\n]{0,20}\bkernel (?:build|config)|\bkernel (?:build|config\w{0,12})\b[^\n]{0,20}\b(?:my|own|custom)\b|(?:compil|configur)\w{1,4} (?:my|our|a custom) kernel|menuconfig|genkernel"
 )
 _SAID_ABSENT = text(
-    r"\bkfd\b\W[^\n]{0,30}\b(?:in|below|under) \W?/dev\b[^\n]{0,40}(?:does not exist|doesn't exist|not there|missing)|\bno \W?kfd\W? (?:in|below|under) \W?/dev\b|\bhost\b(?:(?!\bcontainer|\bpod\b|\binside)[^\n]){0,80}\bno /dev/kfd\b|\bno /dev/kfd\b[^\n]{0,20}\bon (?:the |this |my )?host"
+    r"\bkfd\b\W[^\n]{0,30}\b(?:in|below|under) \W?/dev\b[^\n]{0,40}(?:does not exist|doesn't exist|not there|missing)|\bno \W?kfd\W? (?:in|below|under) \W?/dev\b|\bhost\b(?:(?!\bcontainer|\bpod\b|\binside)[^\n]){0,80}\bno /dev/kfd\b|\bno /dev/kfd\b[^\n]{0,20}\bon (?:the |this |my )?host|^(?:on_)?host\w{0,9}[._](?:dev_)?kfd: (?:no\b|absent|missing|none)"
 )
 
 _TAKEN_BY_VFIO = all_of(

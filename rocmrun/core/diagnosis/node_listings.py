@@ -7,7 +7,7 @@ from rocmrun.core.diagnosis.evidence import Body, Node
 from rocmrun.core.diagnosis.log_text import Line
 
 _LISTED = re.compile(
-    r"\b[cb]([rwx-]{9})[.+@]?\s+(?:\d+\s+)?([\w.+-]+)\s+([\w.+-]+)\s+(\d+),\s*(\d+)\s+(?:\S+\s+){0,6}?(/dev/\S+|kfd|renderd\d+|card\d+)"
+    r"\b[cb]([rwx-]{9})[.+@]?\s+(?:\d+\s+)?([\w.+-]+)\s+([\w.+-]+)\s+(?:(\d+),\s*\d+\s+)?(?:\S+\s+){0,6}?(/dev/\S+|kfd|renderd\d+|card\d+)"
 )
 _STATED = re.compile(
     r"(/dev/(?:kfd|dri/[^\s:]{1,30}))\W{1,12}(?:is )?([\w-]{1,32}):([\w-]{1,32})\W{1,3}\(?0?([0-7]{3})\b"
@@ -19,6 +19,38 @@ _OWNED = re.compile(
 _STATED_FIRST = re.compile(
     r"\b0?([0-7]{3})[ ,]{1,2}(?:owner )?([\w-]{1,32})[: ]([\w-]{1,32})\b[^\n]{0,30}?(/dev/(?:kfd|dri/\S{1,30}))"
 )
+
+# As facts: the node is in the key, and each value tells one thing of it.
+_OF_A_KEY = re.compile(
+    r"^(?!\w*(?:image|container|inside))(?:[\w.]*[._])?(kfd|node|device|renderd?\d*)(?:_node)?(?:_(owner|mode|perms|permissions|gid))?: (?:is )?(.{1,40})$"
+)
+_WHOLE = re.compile(
+    r"(?:0?[0-7]{3} )?(?:root|nobody|\d{1,10}):[\w-]{1,32}(?:[ ,(]{1,2}0?[0-7]{3}\)?)?"
+)
+_OWNER = re.compile(r"\b([a-z_0][\w-]{0,31}|\d{1,10}):([\w-]{1,32})\b")
+_OCTAL = re.compile(r"(?<![\w:])0?([0-7]{3})(?![\w:,])")
+
+
+def nodes_of_keys(*bodies: Body) -> Iterator[Node]:
+    """Yield the nodes that facts such as `kfd_owner: root:992` and `kfd_mode: 0660` tell together."""
+    said: dict[str, dict[str, tuple[str, Line]]] = {}
+    for line in (line for body in bodies for line in body.lines):
+        if match := _OF_A_KEY.match(line.lower):
+            node, part, value = match.groups()
+            if part is None and not _WHOLE.fullmatch(value):
+                continue
+            path = "/dev/dri/renderd128" if node.startswith("render") else "/dev/kfd"
+            for name, form in (("owner", _OWNER), ("mode", _OCTAL)):
+                if part in {None, name, "perms", "permissions"} and (found := form.search(value)):
+                    said.setdefault(path, {})[name] = (found[0], line)
+            if part == "gid" and value.isdigit():
+                said.setdefault(path, {})["owner"] = (f"root:{value}", line)
+    for path, parts in said.items():
+        if "owner" not in parts:
+            continue
+        owner, group = parts["owner"][0].split(":")
+        mode = int(parts["mode"][0], 8) if "mode" in parts else None
+        yield Node(path=path, mode=mode, owner=owner, group=group, line=parts["owner"][1])
 
 
 def listed_nodes(*bodies: Body) -> Iterator[Node]:
@@ -32,13 +64,13 @@ def listed_nodes(*bodies: Body) -> Iterator[Node]:
 
 def _nodes_in(line: Line) -> Iterator[Node]:
     for found in _LISTED.finditer(line.lower):
-        permissions, owner, group, major, _, path = found.groups()
+        permissions, owner, group, major, path = found.groups()
         yield Node(
             path=_full(path),
             mode=_mode(permissions),
             owner=owner,
             group=group,
-            major=int(major),
+            major=int(major) if major else None,
             line=line,
         )
     for found in _STATED.finditer(line.lower):

@@ -49,7 +49,8 @@ _APU_IN_TEXT = re.compile(APU)
 
 
 def _two_majors(seen: Evidence) -> bool:
-    return len({n.major for n in seen.nodes if n.path == "/dev/kfd" and n.major is not None}) > 1
+    told = {int(match[1]) for match, _ in seen.told.matches(r"^\w*major\w*: (\d{1,3})$")}
+    return len(told | {n.major for n in seen.nodes if n.path == "/dev/kfd" and n.major}) > 1
 
 
 def _rules_majors(seen: Evidence) -> set[int]:

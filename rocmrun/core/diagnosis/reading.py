@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from rocmrun.core.diagnosis.evidence import Body, Evidence, Opened, Quotes, Value
 from rocmrun.core.diagnosis.log_text import Line, line_of, lines_of
-from rocmrun.core.diagnosis.node_listings import listed_nodes
+from rocmrun.core.diagnosis.node_listings import listed_nodes, nodes_of_keys
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts
 
@@ -72,7 +72,7 @@ def _evidence(
         noise=noise,
         values=values,
         opened=(*_opened(log, told), *_opened_as_told(values)),
-        nodes=tuple(listed_nodes(log, told)),
+        nodes=(*listed_nodes(log, told), *nodes_of_keys(log, told)),
         flags=tuple(_flags(lines, values)),
         env=dict(_environment(lines, values)),
         gfx=tuple(
@@ -238,7 +238,7 @@ def _environment(
 def _groups(log: Body, told: Body, values: tuple[Value, ...]) -> Iterator[str]:
     for value in values:
         if re.search(
-            r"(?:^|_|\.)(?:groups|gids)$", value.key.lower()
+            r"(?:^|_|\.)(?:groups|gids|group_ids)(?:_in\w*)?$", value.key.lower()
         ) and not value.key.lower().startswith("host"):
             yield from re.findall(r"[\w-]+", value.text.lower())
     own = r"^(?!host|on_host|outside)[^\n]{0,200}\bgroups=([^\n]{1,300})"

@@ -11,6 +11,8 @@ _LIST = re.compile(r"[\w-]+(?: [\w-]+)*")
 # rocminfo looks the user up in the database, and not among the groups of its own process.
 _IN_DATABASE = r"\bis (?:a )?member of \"?(?P<group>[a-z][\w-]*)\"? group"
 
+_ENTRY = r"(?<![\w.-])(?P<name>render|video|docker):[x*]?:(?P<gid>\d{1,10}):(?P<members>[a-z_][\w,-]{0,200})"
+
 
 def newer_in_the_database(seen: Evidence) -> bool:
     """Whether the database has a group for the user that the process does not hold: it comes with the next login."""
@@ -19,9 +21,21 @@ def newer_in_the_database(seen: Evidence) -> bool:
         told[named].update(groups)
     if told[False] and told[True]:
         return bool(told[True] - told[False])
+    if _entered(seen):
+        return True
     members = {match["group"] for match, _ in seen.log.matches(_IN_DATABASE)}
     held = {group for group in seen.groups if not group.isdigit()}
     return bool(held and members) and members.isdisjoint(held)
+
+
+def _entered(seen: Evidence) -> bool:
+    """Whether /etc/group has a user in a group that the user's process does not hold: `render:x:992:alex`."""
+    return any(
+        seen.groups.intersection(match["members"].split(","))
+        and seen.groups.isdisjoint((match["name"], match["gid"]))
+        for body in (seen.log, seen.told)
+        for match, _ in body.matches(_ENTRY)
+    )
 
 
 def _ids(seen: Evidence) -> Iterator[tuple[bool, list[str]]]:
