@@ -15,8 +15,8 @@ from rocmrun.core.known_strings import Personal, forms_of
 from rocmrun.core.public_words import is_public
 from rocmrun.core.redacted_paths import ALIAS, EVERYBODYS, PATH, QUOTED_PATH, redacted_path
 from rocmrun.core.redaction_rules import RULES, redacted_image
-from rocmrun.core.redaction_secrets import without_told_secrets
-from rocmrun.core.secret_names import names_secret, without_secrets
+from rocmrun.core.secret_forms import BUNDLES, without
+from rocmrun.core.secret_words import names_secret
 from rocmrun.core.text import printable
 
 HIDDEN = "<masked>"
@@ -129,7 +129,7 @@ class Redactor:
         return text
 
     def _by_form(self, text: str) -> str:
-        text = without_told_secrets(without_secrets(text), self.alias)
+        text = without(text, BUNDLES, self._secret)
         for pattern, replace in RULES:
             text = pattern.sub(lambda match: replace(match, self._words, self.alias), text)  # noqa: B023  # used at once
         for pattern in (QUOTED_PATH, PATH):
@@ -137,6 +137,9 @@ class Redactor:
         for pattern, instead in MASKING:
             text = pattern.sub(lambda match: self._masked(match, instead), text)  # noqa: B023  # used at once
         return text
+
+    def _secret(self, text: str) -> str:
+        return text if ALIAS.fullmatch(text) else self.alias("secret", text)
 
     def _masked(self, match: re.Match[str], instead: str) -> str:
         # What is an alias by now needs no mask: it says which of several it is.

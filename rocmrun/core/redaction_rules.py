@@ -149,9 +149,6 @@ _OF_A_VERSION = re.compile(r"(?i)(?:version|ver|driver|release|rocm|plugin|firmw
 _NOT_IN_NAME = r"(?<![\w.-])"
 # In this order: what holds others comes before them.
 RULES: tuple[tuple[re.Pattern[str], Replace], ...] = (
-    # A key takes several lines, and as many remain.
-    (re.compile(r"-----BEGIN [A-Z ]{3,40}-----[^-]{1,20000}(?:-----END [A-Z ]{3,40}-----)?"),
-     lambda match, _words, alias: "\n".join(alias("secret", "") for _ in match[0].split("\n"))),
     # What users ask a model is nobody's business; servers log it.
     (re.compile(r"(?im)(?P<key>\b(?:prompt|messages|content|input_text|query|completion)[\"']?\s{0,2}[:=]\s{0,2})(?:(?P<quote>[\"'])(?:\\.|(?!(?P=quote)).){1,20000}(?:(?P=quote)|$)|\[[^\n]{1,20000}\])"),
      lambda match, _words, _alias: f"{match['key']}\"<text>\""),
@@ -161,7 +158,7 @@ RULES: tuple[tuple[re.Pattern[str], Replace], ...] = (
     (re.compile(r"(?i)(?<!sha256:)(?<![0-9a-z_])[0-9a-f]{32,128}(?![0-9a-z_])"), _whole("id")),
     (re.compile(r"\b[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}\b(?!\.service|/)"), _whole("email")),
     (re.compile(r"(?i)(?<![\w:-])(?:[0-9a-f]{2}([:-]))(?:[0-9a-f]{2}\1){4,18}[0-9a-f]{2}(?![\w:-])"), _whole("mac")),
-    (re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://)(?:[^/\s@'\"]{1,300}@)?(?P<host>\[[0-9a-fA-F:.%]{2,60}\]|[A-Za-z0-9_.-]{1,253})(?P<port>:\d{1,5})?(?P<path>/[^\s?#'\"<>)\]},]*)?(?P<query>[?#][^\s'\"<>)\]},]*)?"), _url),
+    (re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://)(?:[^/\s@'\"]{1,300}@)?(?P<host>\[[0-9a-fA-F:.%]{2,60}\]|[A-Za-z0-9_.-]{1,253})(?P<port>:\d{1,5})?(?P<path>/[^\s?#'\"<>)\]},]*)?(?P<query>[?#](?:<secret>|[^\s'\"<>)\]},])*)?"), _url),
     (re.compile(rf"(?<![\w./-])(?:{_HOST}|(?=[0-9.-]{{0,40}}[a-z])[a-z0-9][a-z0-9.-]{{0,62}}:\d{{2,5}}|localhost)(?::\d{{2,5}})?(?:/[\w.-]{{1,128}}){{1,6}}(?::[\w.-]{{1,128}})?(?:@sha256:[0-9a-f]{{6,64}})?"), _registry),
     (re.compile(rf"{_NOT_IN_NAME}{_HOST}(?![\w-]|\.\w)"), _host),
     (re.compile(r"\bip(?:-\d{1,3}){4}(?![\w-])"), _whole("host")),
