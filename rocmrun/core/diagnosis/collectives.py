@@ -43,7 +43,9 @@ _IPC = text(
 )
 _NO_SUCH_PEER = text(r"pidfd_open\b[^\n]{0,40}no such process")
 _SHARED_IDS_HELPED = all_of(
-    text(r"\bipc\b|ipc(?:get|open)|gpu (?:buffers?|memory)|\bhandles?\b"),
+    text(
+        r"ipc(?:get|open)|\b(?:cuda|hip|rocm|gpu)[ _]ipc|gpu (?:buffers?|memory)|\b(?:open|share|exchange)\w* [^\n]{0,20}\bhandles?\b"
+    ),
     remedy(r"--pid[= ](?:host|container)|\bhost_?pid\b|shareprocessnamespace|\bpid\W{1,3}host\b"),
 )
 _IOMMU_HELPED = all_of(

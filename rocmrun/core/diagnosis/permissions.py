@@ -42,7 +42,7 @@ from rocmrun.core.diagnosis.node_groups import (
     passed_without_group,
 )
 from rocmrun.core.diagnosis.sessions import newer_in_the_database
-from rocmrun.core.diagnosis.words import HYPERVISED, NO_GPU, ROOTLESS
+from rocmrun.core.diagnosis.words import AGAIN, HYPERVISED, NO_GPU, NO_SPACE, ROOTLESS
 
 _OLD_ROCMINFO = all_of(
     text(r"returned 4104|out_of_resources"), absent(opened("ENOMEM|EINVAL|EPERM|ENOENT"))
@@ -168,6 +168,7 @@ RULES = (
             Sign(3, "even root inside may not open the node", all_of(NODE_DENIED, text(r"root is (?:not )?(?:a )?member of|root@|container_root: true|uid=0"))),
             Sign(-5, "the groups are held and the node may be opened by all", opened("EINVAL|ENOMEM|EPERM")),
             Sign(-2, "SELinux refused", NODE_AVC),
+            Sign(-6, "a limit is reached, and no node is named", all_of(text(rf"{AGAIN}|{NO_SPACE}|oom-killed|\brlimit"), absent(NODE_DENIED))),
             Sign(-3, "the engine runs in a virtual machine", text(HYPERVISED)),
         ),
         settles=any_of(_ROOTLESS, _NOBODY, fact(_mapped)),
