@@ -37,7 +37,8 @@ _NOT_LISTED = (
 )
 _NO_CODE = text(
     rf"{_FAILED_TO_RUN}|{_NUMBERED}|{_NOT_LISTED}"
-    r"|(?:gfx\w+|(?<!model )\barch\w*)[^\n]{0,60}(?:not (?:in|among|supported|compiled|built)|unsupported|is not supported)|not (?:compiled|built) (?:for|with) [^\n]{0,40}(?:gfx|arch)|not compatible with the current pytorch|hipblaslt[^\n]{0,60}unsupported arch|get_arch_list"
+    r"|(?:gfx\w+|(?<!model )\barch\w*)[^\n]{0,60}(?:not (?:in|among|supported|compiled|built)|unsupported|is not supported)|not (?:compiled|built) (?:for|with) [^\n]{0,40}(?:gfx|arch)|not compatible with the current pytorch|hipblaslt[^\n]{0,60}unsupported arch"
+    r"|\b(?:no|without|lacks?|missing) (?:\w+ ){0,2}gfx\w{2,8} (?:kernels?|code|support|files?|binar\w{1,4}|targets?)|support for gfx\w{2,8} (?:was |is |has been )?(?:dropped|removed|missing)"
 )
 _OF_ROCM_OR_TORCH = r"hipblaslt|rocblas|tensile|get_arch_list|current pytorch"
 _ISA = text(r"invalid_isa|0x100f|instruction set architecture is invalid")
@@ -49,6 +50,22 @@ _OVERRIDE = any_of(
     told(r"^override"),
     text(r"hsa_override_gfx_version[= :]+\S*\d"),
 )
+
+# What a build was made for, and which GPU there is.
+_TARGETS = r"(?:get_arch_list|pytorch_rocm_arch|amdgpu_targets|\bgpu_targets|hip_architectures|\bgpu_archs)[^\n.]{0,300}"
+_GPU = r"^(?:\w{1,20}[._ ])?(?:gpus?|device|card|target)\b[^\n]{0,80}?\b(gfx\w{2,8})\b|(?:run|runs|running|found device|on a|card|gpu)\b[^\n]{0,20}\b(gfx\w{2,8})\b"
+
+
+def _built_for(seen: Evidence, *, this_gpu: bool) -> bool:
+    """Whether a list of targets is told and a GPU beside it, which is in the list or not."""
+    listed: set[str] = set()
+    named: set[str] = set()
+    for body in (seen.log, seen.told):
+        listed |= {
+            gfx for m, _ in body.matches(_TARGETS) for gfx in re.findall(r"gfx\w{2,8}", m[0])
+        }
+        named |= {gfx for m, _ in body.matches(_GPU) for gfx in m.groups() if gfx}
+    return bool(listed and named) and (named <= listed if this_gpu else not named & listed)
 
 
 def _undotted(seen: Evidence) -> bool:
@@ -70,13 +87,14 @@ RULES = (
     Rule(
         kind="arch-not-in-image",
         symptom="arch",
-        needs=any_of(_NO_CODE, all_of(target_newer_than_rocm, any_of(text(CRASH), text(FAULT)))),
+        needs=any_of(_NO_CODE, fact(lambda seen: _built_for(seen, this_gpu=False)), all_of(target_newer_than_rocm, any_of(text(CRASH), text(FAULT)))),
         unless=all_of(_OVERRIDE, _ISA),
         signs=(
             Sign(6, "a library or torch has no code for this GPU", _NO_CODE),
+            Sign(6, "the build was made for other targets than the GPU's", all_of(fact(lambda seen: _built_for(seen, this_gpu=False)), absent(_NO_CODE))),
             Sign(1, "the GPU's target is named", fact(lambda seen: bool(seen.gfx))),
             Sign(2, "this ROCm is older than the first for which AMD lists the target", target_newer_than_rocm),
-            Sign(-4, "it is one operator's own list of targets", any_of(text(rf"gfx\w+[^\n]{{0,60}}(?:not |in|un)(?:supported|valid)[^\n]{{0,40}}(?:{ATTENTION})"), all_of(text(ATTENTION), absent(text(rf"{_FAILED_TO_RUN}|{_NUMBERED}|{_NOT_LISTED}")), absent(text(_OF_ROCM_OR_TORCH))))),
+            Sign(-6, "it is one operator's own list of targets", any_of(text(rf"gfx\w+[^\n]{{0,60}}(?:not |in|un)(?:supported|valid)[^\n]{{0,40}}(?:{ATTENTION})"), all_of(text(ATTENTION), absent(text(rf"{_FAILED_TO_RUN}|{_NUMBERED}|{_NOT_LISTED}")), absent(text(_OF_ROCM_OR_TORCH))))),
             Sign(-3, "a processor's own GPU is there too, for which the code may be missing", all_of(text(r"kernel image is invalid"), text(r"\bi-?gpu\b|integrated"))),
             Sign(-3, "an override claims another GPU", all_of(_OVERRIDE, absent(text(r"illegal seek|get_arch_list")))),
         ),

@@ -1,5 +1,7 @@
 """What programs print where a compiler, a linker, a header or a toolkit is not there: the image's, ROCm's, CUDA's."""
 
+from rocmrun.core.diagnosis.telling import lacking
+
 # The image's own: C and C++, the linker's start files, ninja.
 _C = r"(?:x86_64-linux-gnu-)?(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(?:-\d{1,2})?"
 NO_C_COMPILER = (
@@ -14,6 +16,9 @@ NO_C_COMPILER = (
     # what a linker starts every program with
     r"|cannot find (?:-l(?:stdc\+\+|gcc(?:_s)?|c|m|python\S{1,8})|crt[1in]\.o)(?![\w+-])|unable to find library -l(?:stdc\+\+|gcc(?:_s)?|c|m)(?![\w+-])"
 )
+NO_HEADER = r"fatal error: [^\n]{0,80}(?:file not found|no such file)|'(?:[\w./+-]{1,80}\.h(?:pp|xx)?|limits|cmath|cstdint|cstddef|iostream|string|type_traits|algorithm|utility|array|new|atomic|memory|vector|complex|initializer_list)' file not found|python\.h: no such file|include[^\n]{0,60}not found in[^\n]{0,40}include path"
+# What mended it.
+DEVELOPMENT_PACKAGES = r"\b(?:build-essential|libstdc\+\+-\d{1,2}-dev|libc6-dev|python3?(?:\.\d{1,2})?-dev(?:el)?|g\+\+|gcc(?:-c\+\+)?)(?![\w+.-])"
 NO_NINJA = r"ninja is required to (?:load|build)|no such file or directory: 'ninja'|(?:^|[:>] )ninja: (?:command )?not found|unable to find a build program corresponding to \"(?:ninja|unix makefiles)\""
 # ROCm's.
 ROCM_TOOL_MISSING = (
@@ -35,3 +40,16 @@ _CUDA_HEADER = r"(?:cuda(?:_runtime(?:_api)?|_fp16|_bf16|_fp8|_profiler_api)?|cu
 CUDA_HEADER_MISSING = (
     rf"fatal error: \W?{_CUDA_HEADER}\W{{1,3}}(?:no such file|file not found|not found)"
 )
+# The same, told.
+NO_COMPILER_TOLD = (
+    lacking(r"(?:gcc|g\+\+|(?:c |c\+\+ )?compiler|build-essential)")
+    + "|"
+    + lacking(
+        r"(?:python\.h|python3?-dev(?:el)?|libstdc\+\+(?:-\d{1,2})?-dev|libc6-dev|(?:header|include)(?: file)?s)"
+    )
+)
+ROCM_TOOL_TOLD = (
+    lacking(r"(?:ld\.lld|hipcc|hipconfig|rocm_agent_enumerator)")
+    + r"|\b(?:hipconfig|rocminfo): (?:command )?not found"
+)
+CUDA_TOOLKIT_TOLD = r"\bneeds nvcc\b|only ships? (?:with )?cuda (?:kernels|binaries)"

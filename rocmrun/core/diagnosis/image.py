@@ -6,16 +6,24 @@ from rocmrun.core.diagnosis import starts
 from rocmrun.core.diagnosis.compilers import (
     CUDA_HEADER_MISSING,
     CUDA_TOOLKIT_MISSING,
+    CUDA_TOOLKIT_TOLD,
+    DEVELOPMENT_PACKAGES,
     NO_C_COMPILER,
+    NO_COMPILER_TOLD,
+    NO_HEADER,
     NO_NINJA,
     ROCM_TOOL_MISSING,
+    ROCM_TOOL_TOLD,
 )
 from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.libraries import (
     CUDA_LIBRARY_MISSING,
+    CUDA_LIBRARY_TOLD,
+    OLD_SYSTEM_LIBRARY,
     ROCM_LIBRARY,
     ROCM_LIBRARY_MISSING,
+    ROCM_LIBRARY_TOLD,
 )
 from rocmrun.core.diagnosis.looks import (
     absent,
@@ -28,6 +36,7 @@ from rocmrun.core.diagnosis.looks import (
     text,
     told,
 )
+from rocmrun.core.diagnosis.telling import lacking
 from rocmrun.core.diagnosis.versions import library_of_another_rocm
 from rocmrun.core.diagnosis.words import DENIED, NO_GPU, TAG_MOVED
 
@@ -37,7 +46,7 @@ _LINKED_AS_ANOTHER = text(
 _PYTHON = r"(?:/[\w.+-]{1,60}){0,8}/?python(?:3(?:\.\d{1,2})?)?"
 _AMD_GPU = text(r"\bgfx\d|radeon|instinct|\bamd\b|\bmi\d{2,3}x?\b|\brx ?\d{3,4}|\b\d{4} ?xtx?\b")
 _OTHER_VENDOR = text(
-    r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver|\b(?:torch|wheels?)\b[^\n]{0,30}\bcuda\b[^\n]{0,30}\b(?:even (?:when|though|if)|although|despite|instead of|rather than)\b[^\n]{0,20}\brocm\b|cuda driver version is insufficient for cuda|pytorch was compiled without cuda support|libcudart functions unavailable"
+    r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver|\b(?:torch|wheels?)\b[^\n]{0,30}\bcuda\b[^\n]{0,30}\b(?:even (?:when|though|if)|although|despite|instead of|rather than)\b[^\n]{0,20}\brocm\b|cuda driver version is insufficient for cuda|(?:py)?torch\b[^\n]{0,40}\b(?:is|gives|has|got|installs?)\b (?:me )?(?:only )?(?:the |a )?(?:cpu|cuda|nvidia)(?:-only)? (?:version|build|variant|wheel)\b(?! of)|pytorch was compiled without cuda support|libcudart functions unavailable"
 )
 # An extension that was built for CUDA says which torch it wanted, and which one is there.
 _BUILT_FOR_CUDA = text(
@@ -64,7 +73,7 @@ _ROCM_INDEX_HELPED = all_of(
     absent(text(r"hip error|invalid device function|no kernel image")),
 )
 _BRINGS_ANOTHER = text(
-    r"install\w{0,6}[^\n]{0,40}\b(?:cuda|nvidia|cpu)(?:-only)? (?:versions?|builds?|wheels?|variants?) of (?:py)?torch\b|(?:updat|upgrad|reinstall|uninstall)\w{0,4}[^\n]{0,80}\b(?:py)?torch[ -](?:cpu|cuda)\b|(?:py)?torch\b[^\n]{0,30}\b(?:gets|is|was|are|were) (?:replaced|overwritten)"
+    r"install\w{0,6}[^\n]{0,40}\b(?:cuda|nvidia|cpu)(?:-only)? (?:versions?|builds?|wheels?|variants?) of (?:py)?torch\b|(?:updat|upgrad|reinstall|uninstall)\w{0,4}[^\n]{0,80}\b(?:py)?torch[ -](?:cpu|cuda)\b|(?:py)?torch\b[^\n]{0,30}\b(?:gets|is|was|are|were) (?:replaced|overwritten)|(?:replac|overwrit)\w{1,4} (?:the |my |our )?(?:installed |existing |rocm )?(?:py)?torch\b"
 )
 # An installation or an update came between the torch that worked and this one.
 _REPLACED = text(
@@ -76,6 +85,7 @@ _PIP = anywhere(
 )
 
 
+_COMPILES_NOW = all_of(remedy(DEVELOPMENT_PACKAGES), text(r"compil|\bbuild|header|fatal error"))
 # pip builds in an environment of its own, in which there is no torch whatever is installed.
 _BUILT_APART = text(
     r"getting requirements to build|preparing metadata|pip-build-env|build_?isolation|--no-build-isolation|subprocess-exited-with-error|get_requires_for_build|build backend"
@@ -83,6 +93,15 @@ _BUILT_APART = text(
 _NO_TORCH = text(
     r"no module named '?torch'?(?![\w.'])|no package metadata was found for torch\s*$|package\(s\) not found: torch\s*$"
 )
+_TORCH = r"\btorch(?:==|[-: (]{1,3})v?(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?(?:\+\w[\w.]{0,30})?)"
+
+
+def _rocm_torch_and_another(seen: Evidence) -> bool:
+    """Whether a torch of ROCm is told, and one that is none."""
+    told_ = {match[1] for body in (seen.log, seen.told) for match, _ in body.matches(_TORCH)}
+    of_rocm = {version for version in told_ if "+rocm" in version}
+    return bool(of_rocm) and bool(told_ - of_rocm)
+
 
 _DIGEST = r"(sha256:(?:[0-9a-f]{64}|blob-\d{1,4}))"
 _SHORT = r"(?:sha256:)?([0-9a-f]{7,64}|blob-\d{1,4})"
@@ -109,11 +128,11 @@ def _one_name_two_digests(seen: Evidence) -> bool:
     """Whether one reference stands with two digests, or a digest is told to have become another."""
     by_name: dict[str, set[str]] = {}
     for body in (seen.log, seen.told):
-        for match, _ in body.matches(rf"@{_DIGEST}"):
+        for match, line in body.matches(rf"@{_DIGEST}"):
             name = _NO_REFERENCE.split(match.string[max(0, match.start() - 200) : match.start()])[
                 -1
             ]
-            if ":" in name:
+            if ":" in name or "repodigest" in line.lower:
                 by_name.setdefault(name, set()).add(match[1])
         for match, _ in body.matches(
             rf"digest\w{{0,12}}\W{{1,4}}{_SHORT}[….]{{0,3}} ?(?:->|→|=>|became|to) ?{_SHORT}"
@@ -121,6 +140,12 @@ def _one_name_two_digests(seen: Evidence) -> bool:
             by_name.setdefault("", set()).update(match.groups())
     return any(len(digests) > 1 for digests in by_name.values())
 
+
+_EXCHANGED = all_of(
+    fact(_rocm_torch_and_another),
+    any_of(_PIP, anywhere(r"pip list|\bpip\b|\buv\b|\bconda\b")),
+    absent(_BUILT_FOR_CUDA),
+)
 
 RULES = (
     Rule(
@@ -143,16 +168,18 @@ RULES = (
     Rule(
         kind="python-torch-wheel-overwrote-rocm",
         symptom="torch build",
-        needs=any_of(text(r"\+cpu\b|\+cu\d{2,3}\b|version\.hip\W{1,8}none"), _DEFAULT_INDEX, all_of(_OTHER_VENDOR, _REPLACED), _BRINGS_ANOTHER, text(r"uninstall(?:ed|ing)?:? torch|found existing installation: torch")),
+        needs=any_of(text(r"\+cpu\b|\+cu\d{2,3}\b|version\.hip\W{1,8}none"), _DEFAULT_INDEX, all_of(_OTHER_VENDOR, _REPLACED), _BRINGS_ANOTHER, _EXCHANGED, text(r"uninstall(?:ed|ing)?:? torch|found existing installation: torch")),
         signs=(
             Sign(4, "this torch is the CPU's build", text(r"\+cpu\b")),
             Sign(4, "this torch came from the default index, which has none for ROCm", _DEFAULT_INDEX),
             Sign(2, "this torch is no ROCm build", _OTHER_VENDOR),
             Sign(4, "a package manager replaced it", any_of(_PIP, _REPLACED)),
+            Sign(5, "a torch of ROCm was there, and another one came", _EXCHANGED),
             Sign(3, "what is installed brings a torch of another vendor", _BRINGS_ANOTHER),
             Sign(3, "it did not come so: an installation put it there", all_of(_OTHER_VENDOR, _REPLACED)),
             Sign(2, "a ROCm build was there or expected", anywhere(r"^expected\W[^\n]{0,60}rocm|uninstall[^\n]{0,60}\+rocm|(?:before|was|expected|had|from)[^\n]{0,30}\+rocm|torch-\S{1,30}\+rocm")),
             Sign(-8, "it is an extension that wanted another torch", _BUILT_FOR_CUDA),
+            Sign(-5, "what came is of ROCm as well", text(r"successfully installed [^\n]{0,300}\btorch-\d\S{0,12}\+rocm")),
             Sign(-3, "the image came so", anywhere(r"last_good|rebuilt|moving|^tag: ")),
         ),
         undecided="whether a package replaced it or the image came with it: `docker history --no-trunc IMAGE | grep -i pip`",
@@ -173,9 +200,11 @@ RULES = (
     ),
     Rule(
         kind="missing-rocm-libs",
-        needs=any_of(text(ROCM_LIBRARY_MISSING), _LINKED_AS_ANOTHER),
+        needs=any_of(text(rf"{ROCM_LIBRARY_MISSING}|{ROCM_LIBRARY_TOLD}"), _LINKED_AS_ANOTHER),
         signs=(
             Sign(7, "a library of ROCm is not found", text(ROCM_LIBRARY_MISSING)),
+            Sign(5, "a library of ROCm is said to be missing", all_of(text(ROCM_LIBRARY_TOLD), absent(text(ROCM_LIBRARY_MISSING)))),
+            Sign(-6, "the system's library is too old, and ROCm's is there", text(OLD_SYSTEM_LIBRARY)),
             Sign(1, "it is a library of another ROCm", library_of_another_rocm),
             Sign(5, "a link gives a library of ROCm the name of another version", _LINKED_AS_ANOTHER),
             Sign(-4, "it lies where only root may look", text(r"/root/")),
@@ -186,6 +215,7 @@ RULES = (
         needs=text(r"python"),
         signs=(
             Sign(7, "an engine, an init, a shell or a program finds no Python to start", text(rf"{starts.not_found(_PYTHON)}|the probe needs python, and ")),
+            Sign(4, "it is said that the image has no Python", text(lacking(rf"{_PYTHON}(?: interpreter)?"))),
             Sign(4, "a script's first line names a program that is not there", text(r"cannot execute: required file not found")),
             Sign(-4, "it is the shortcut of Windows to its shop", text(r"microsoft store")),
         ),
@@ -202,9 +232,11 @@ RULES = (
     ),
     Rule(
         kind="cuda-only-extension",
-        needs=any_of(text(rf"{CUDA_LIBRARY_MISSING}|undefined symbol[^\n]{{0,160}}(?:cuda|cublas|cudnn)|{CUDA_TOOLKIT_MISSING}|{CUDA_HEADER_MISSING}"), _BUILT_FOR_CUDA),
+        needs=any_of(text(rf"{CUDA_LIBRARY_MISSING}|undefined symbol[^\n]{{0,160}}(?:cuda|cublas|cudnn)|{CUDA_TOOLKIT_MISSING}|{CUDA_HEADER_MISSING}|{CUDA_LIBRARY_TOLD}|{CUDA_TOOLKIT_TOLD}"), _BUILT_FOR_CUDA),
         signs=(
             Sign(7, "an extension wants a library of CUDA", text(CUDA_LIBRARY_MISSING)),
+            Sign(5, "a library or compiler of CUDA is said to be missing", all_of(text(rf"{CUDA_LIBRARY_TOLD}|{CUDA_TOOLKIT_TOLD}"), absent(text(CUDA_LIBRARY_MISSING)))),
+            Sign(-6, "the system's library is too old, and CUDA's is there", text(OLD_SYSTEM_LIBRARY)),
             Sign(6, "an extension wants a symbol of CUDA", text(r"undefined symbol[^\n]{0,160}(?:cuda|cublas|cudnn)")),
             Sign(5, "an extension wants CUDA's compiler", text(CUDA_TOOLKIT_MISSING)),
             Sign(6, "what is compiled wants a header of CUDA", text(CUDA_HEADER_MISSING)),
@@ -216,11 +248,13 @@ RULES = (
     Rule(
         kind="image-missing-headers",
         symptom="compile",
-        needs=text(rf"file not found|fatal error|no such file|hiprtc_error_compilation|python\.h|{NO_C_COMPILER}|{NO_NINJA}|include path"),
+        needs=any_of(text(rf"no such file|hiprtc_error_compilation|{NO_HEADER}|{NO_C_COMPILER}|{NO_NINJA}|{NO_COMPILER_TOLD}"), _COMPILES_NOW),
         signs=(
-            Sign(6, "a header is not in the image", text(r"fatal error: [^\n]{0,80}(?:file not found|no such file)|'(?:limits|cmath|cstdint|cstddef|iostream|string|type_traits|algorithm|utility|array|new|atomic|memory|vector|complex|initializer_list|stdlib\.h|math\.h|stdio\.h|stdint\.h|assert\.h|python\.h)' file not found|python\.h: no such file|include[^\n]{0,60}not found in[^\n]{0,40}include path")),
+            Sign(6, "a header is not in the image", text(NO_HEADER)),
             Sign(6, "no C compiler is in the image, or not what it links with", text(NO_C_COMPILER)),
             Sign(5, "ninja or make, which starts the compiler, is not in the image", text(NO_NINJA)),
+            Sign(4, "a compiler or headers are said to be missing", all_of(text(NO_COMPILER_TOLD), absent(text(rf"{NO_C_COMPILER}|{NO_HEADER}")))),
+            Sign(4, "a package with a compiler or headers mended it", _COMPILES_NOW),
             Sign(1, "a compile at run time failed", text(r"hiprtc_error_compilation|error generated when compiling|buildhip|compile failed")),
             Sign(-6, "what is missing belongs to ROCm's compiler, which is looked for in another directory", _OWN_COMPILER_ELSEWHERE),
             Sign(-5, "what is missing is CUDA's", text(CUDA_HEADER_MISSING)),
@@ -229,9 +263,10 @@ RULES = (
     Rule(
         kind="image-toolchain-path",
         symptom="compile",
-        needs=any_of(text(rf"llvm_path|hip_path|rocm_path|rocm_home|device[- ]lib|amdgcn|{ROCM_TOOL_MISSING}"), _OWN_COMPILER_ELSEWHERE),
+        needs=any_of(text(rf"llvm_path|hip_path|rocm_path|rocm_home|device[- ]lib|amdgcn|{ROCM_TOOL_MISSING}|{ROCM_TOOL_TOLD}"), _OWN_COMPILER_ELSEWHERE),
         signs=(
             Sign(6, "a tool of ROCm's compiler is not where it is looked for", text(ROCM_TOOL_MISSING)),
+            Sign(4, "a tool of ROCm is said to be missing", all_of(text(ROCM_TOOL_TOLD), absent(text(ROCM_TOOL_MISSING)))),
             Sign(6, "ROCm's compiler, or a header of its own, is not where it is looked for", _OWN_COMPILER_ELSEWHERE),
             Sign(3, "a variable names a directory that is not there", text(r"(?:llvm|hip|rocm|device_lib|hip_device_lib|hip_clang)_(?:path|home)\b[^\n]{0,120}(?:not|missing|wrong|no such|does not)")),
             Sign(1, "the variable is set in the image", told(r"(?:llvm|hip|rocm)_path")),
@@ -246,7 +281,7 @@ RULES = (
             Sign(3, "something below /root may not be used", text(rf"/root/[^\n]{{0,160}}{DENIED}|{DENIED}[^\n]{{0,120}}/root/")),
             Sign(2, "the process is not root inside", text(r"non-?root|--user|uid=[1-9]|container_user: (?!root)")),
             Sign(-3, "a program is what may not be started", text(r"exec: |exec \S{0,60}permission denied")),
-            Sign(-4, "it is a cache", text(r"/root/\.(?:cache|triton|config|miopen|local)[^\n]{0,120}(?:writ|permission|cache)")),
+            Sign(-4, "it is a cache", text(r"/root/\.(?:cache|triton|config|miopen|local(?!/(?:share/(?:uv|pipx|mise|pyenv)|bin|lib)))[^\n]{0,120}(?:writ|permission|cache)")),
         ),
     ),
     Rule(

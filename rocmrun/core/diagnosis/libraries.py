@@ -1,5 +1,6 @@
 """Names of the libraries of ROCm and of CUDA, as loaders and linkers print them."""
 
+from rocmrun.core.diagnosis.telling import lacking
 from rocmrun.core.diagnosis.words import NO_FILE
 
 _ROCM = r"(?:hip_hcc|miopen|roctx64|rocblas|hipblas(?:lt)?|amdhip64|hsa-runtime64|hsakmt|rocsparse|rocsolver|rccl|rocm[-_]smi64|rocm[-_]core|amd_comgr|hiprtc\S{0,20}|rocfft|hipfft\w?|hiprand|rocrand|roctracer64|hipsparse(?:lt)?|hipsolver|amd_smi|rocprofiler\S{0,20}|rocalution|migraphx\S{0,10}|c10_hip|torch_hip|drm_amdgpu|hipfile|rocjpeg|rocdecode)"
@@ -18,6 +19,11 @@ def _missing(library: str, name: str) -> str:
     )
 
 
+def _told_missing(library: str) -> str:
+    versioned = rf"{library}(?:\.\d{{1,3}})*"
+    return rf"{lacking(versioned)}|(?:import|load)\w{{0,5}} (?:fails|failed|error)[^\n]{{0,40}}{library}"
+
+
 ROCM_LIBRARY_MISSING = (
     _missing(ROCM_LIBRARY, _ROCM)
     # triton's driver
@@ -28,3 +34,7 @@ CUDA_LIBRARY_MISSING = (
     # triton's driver, NVML's and numba's
     + rf"|{CUDA_LIBRARY} cannot found|nvml shared library not found|cuda driver library cannot be found"
 )
+ROCM_LIBRARY_TOLD = _told_missing(ROCM_LIBRARY)
+CUDA_LIBRARY_TOLD = _told_missing(CUDA_LIBRARY)
+# The system's C or C++ library is older than the one that something was built with.
+OLD_SYSTEM_LIBRARY = r"version [`'](?:glibcxx|glibc|cxxabi|gcc)_[\d.]{1,8}' not found"

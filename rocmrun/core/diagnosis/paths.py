@@ -18,9 +18,10 @@ from rocmrun.core.diagnosis.looks import (
     variable,
 )
 from rocmrun.core.diagnosis.refused import refused, refused_at
+from rocmrun.core.diagnosis.telling import NOT_WRITTEN
 from rocmrun.core.diagnosis.words import CACHE, CRASH, DENIED, NO_SPACE, READ_ONLY
 
-_REFUSED = rf"(?:{DENIED}|{READ_ONLY}|not (?:a )?writ(?:able|eable)|cannot (?:write|create)|could not (?:create|write|open)|(?:unable|not able) to (?:create|write|access)|(?:no|lacks?|without) (?:write )?(?:permissions?|access) |failed to create)"
+_REFUSED = rf"(?:{DENIED}|{READ_ONLY}|not (?:a )?writ(?:able|eable)|cannot (?:write|create)|could not (?:create|write|open)|(?:unable|not able) to (?:create|write|access)|(?:no|lacks?|without) (?:write )?(?:permissions?|access) |failed to create|{NOT_WRITTEN})"
 _CACHE_REFUSED = refused_at(
     CACHE, rf"{CACHE}[^\n]{{0,160}}{_REFUSED}|{_REFUSED}[^\n]{{0,160}}{CACHE}"
 )
@@ -34,16 +35,22 @@ _NO_HOME = any_of(
 _NO_HOME_NAMED = text(
     r"\$home is not defined|neither \$xdg_cache_home nor \$home|\$home not set|could not (?:determine|find) (?:the |your )?home dir(?:ectory)?\b|can't determine home directory|issue with resolving the home directory"
 )
+_NO_HOME_TOLD = text(
+    r"\b\$?home\b (?:is|=|points to|falls back to|defaults to) ?(?:set to )?['\"`]?/['\"`]?(?=[\s,.;)]|$)|\bhome\b (?:is |was )?(?:not set|unset|empty)\b|\b(?:has|have|with) no home(?: dir\w*)?\b"
+)
 _AT_THE_ROOT = text(
     r"(?:write in your cache folder|the default path) \(/\.|"
     rf"{_REFUSED}[^\n]{{0,40}}['\"`\s:=(\[]//?\.(?!dockerenv)[a-z]\w+\b|['\"`\s:=(\[]//?\.(?!dockerenv)[a-z][\w-]+\b[^\n]{{0,80}}{_REFUSED}"
+)
+_ROOT_TOLD = text(
+    r"\bwrit\w{1,4}\b[^\n]{0,30} /(?:app|usr|srv|workspace|code|etc|var|opt)\b[^\n]{0,60}\bread-?only\b|\bread-?only root ?(?:fs|file ?system)?\b[^\n]{0,80}\bwrit\w{1,4} (?:to |in )?/(?:app|usr|srv|workspace|code|etc|var|opt)\b"
 )
 # What a library keeps for its user, whatever it is called; at the root directory it is HOME that is wrong.
 _HIDDEN = all_of(
     refused(r"/[^/]+(?:/[^/]+)*/\.(?!cache\b)[a-z][\w-]*(?:/|$)"), absent(_CACHE_REFUSED)
 )
 _PACKAGES = r"(?:site|dist)-packages/"
-_NOT_MADE = r"(?:permission denied|errno 13\b|read-only file ?system|errno 30\b|no such file or directory|not writ(?:able|eable))"
+_NOT_MADE = rf"(?:permission denied|errno 13\b|read-only file ?system|errno 30\b|no such file or directory|not writ(?:able|eable)|{NOT_WRITTEN})"
 _JIT = rf"{_NOT_MADE}[^\n]{{0,60}}{_PACKAGES}[^\n]{{0,100}}(?:jit|aiter|build|csrc|kernels?|cubins?|hsaco|\.lock|codegen|_cache|compiled|autotune)|{_PACKAGES}[^\n]{{0,120}}(?:jit|aiter|build|csrc|kernels?|cubins?|hsaco|codegen|compiled|autotune)[^\n]{{0,80}}{_NOT_MADE}"
 _SQLITE = text(
     r"unable to open database file|disk i/o error|attempt to write a readonly database|readonly database|database (?:is )?locked|sqlite[^\n]{0,60}(?:error|fail)"
@@ -60,7 +67,12 @@ _CACHE_VARIABLE = re.compile(
     r"CACHE|HF_HOME|MIOPEN_USER_DB|MPLCONFIGDIR|TORCH_EXTENSIONS_DIR|TORCH_HOME|NUMBA"
 )
 # A path in the installed packages that a library, and not an installer, wants to make.
-_INTO_PACKAGES = refused(rf".*{_PACKAGES}")
+_INTO_PACKAGES = any_of(
+    refused(rf".*{_PACKAGES}"),
+    text(
+        rf"\bwrit\w{{1,4}} (?:in)?to [^\n]{{0,40}}(?:site|dist)-packages\b[^\n]{{0,80}}{_NOT_MADE}"
+    ),
+)
 _INSTALLER = text(
     r"could not install packages|\bpip3? (?:install|wheel)|installing collected|attempting uninstall|\buv (?:pip|sync|add)|(?:conda|mamba|poetry) (?:install|add)|easy_install|setup\.py install"
 )
@@ -87,8 +99,8 @@ _NO_TMP = (
 )
 _MEMORY_DIRECTORY = variable("TMPDIR", r"/dev/shm")
 # Names of hosts that files of the hub come from, and how resolvers and sockets say no.
-_HUB = r"(?:huggingface\.co|\bhf\.co)\b"
-_UNREACHED = r"(?:failed to resolve|could not resolve|max retries|name resolution|unreachable|connection (?:refused|error)|timed out|not known|no such host|dns error)"
+_HUB = r"(?:huggingface\.co\b|\bhf\.co\b|\bthe (?:hugging ?face )?hub\b(?= ?[:,.]|$))"
+_UNREACHED = r"(?:failed to resolve|could not resolve|max retries|name resolution|unreachable|connection (?:refused|error)|timed out|not known|no such host|dns error|(?:can ?not|can't|could not|couldn't|unable to) (?:reach|connect)|no (?:internet|network|access))"
 _PROGRAM = r"(?!/tmp/)(?!/dev/)[\w./+-]{1,160}"
 _CARGO_REFUSED = all_of(
     text(r"could not execute process `/(?:var/)?tmp/[^\n]{0,200}\(never executed\)"), text(DENIED)
@@ -138,6 +150,7 @@ RULES = (
             Sign(3, "MIOpen gave up without a reason", all_of(text(r"miopenstatusunknownerror|miopenstatusinternalerror"), absent(text(r"miopen error: \S{0,200}\.cpp:\d+: (?![^\n]{0,80}(?:sqlite|database|\bdb\b|cache|permission))[a-z]")))),
             Sign(3, "a writable directory helps", any_of(remedy(r"writable|cache_dir|user_db_path"), remedy(r"miopen_(?:user_db|custom_cache)"))),
             Sign(-10, "HOME is the root directory", _AT_THE_ROOT),
+            Sign(-4, "there is no home", _NO_HOME_TOLD),
             Sign(-10, "the account has no home", _NO_ACCOUNT),
             Sign(-4, "it is inside the installed packages", text(_JIT)),
             Sign(-10, "it is a path of the host that the engine was to make", _MOUNT_SOURCE),
@@ -148,11 +161,12 @@ RULES = (
     Rule(
         kind="home-not-writable",
         symptom="cache",
-        needs=any_of(_AT_THE_ROOT, _NO_HOME, _NO_HOME_NAMED, fact(_odd_home), told(r"^home: (?:/|unset|none)(?:\s|$|\()")),
+        needs=any_of(_AT_THE_ROOT, _NO_HOME, _NO_HOME_NAMED, _NO_HOME_TOLD, fact(_odd_home), told(r"^home: (?:/|unset|none)(?:\s|$|\()")),
         signs=(
             Sign(7, "HOME is the root directory: a path in it begins with /.", _AT_THE_ROOT),
             Sign(7, "the home directory itself is not there", _NO_HOME),
             Sign(6, "no home directory is named", _NO_HOME_NAMED),
+            Sign(4, "it is said that there is no home, or that it is /", _NO_HOME_TOLD),
             Sign(3, "HOME is not set, or /", any_of(fact(_odd_home), told(r"^home: (?:/|unset|none)(?:\s|$|\()|home unset|no home"))),
             Sign(2, "something may not be written", text(_REFUSED)),
         ),
@@ -160,14 +174,16 @@ RULES = (
     Rule(
         kind="readonly-rootfs",
         symptom="cache",
-        needs=text(READ_ONLY),
+        needs=any_of(text(READ_ONLY), _ROOT_TOLD),
         signs=(
             Sign(5, "the image's own file system is read-only", text(READ_ONLY)),
             Sign(5, "the path is in the program's own tree", text(_OWN_TREE)),
+            Sign(4, "it is said that a path of the image is read-only, or its root", all_of(_ROOT_TOLD, absent(text(READ_ONLY)))),
             Sign(1, "--read-only is set", any_of(flag(r"^--read-only"), told(r"read_?only|readonlyrootfilesystem"))),
             Sign(-10, "it is a path of the host that the engine was to make", _MOUNT_SOURCE),
             Sign(-8, "it is macOS, whose own root is read-only, and no container", text(r"/users/|\bmacos\b|\bdarwin\b")),
             Sign(3, "the path lies directly below the root directory", refused(r"/[^/.][^/]*$")),
+            Sign(-6, "it lies in a directory that a variable names as a cache", fact(_below_a_cache)),
             Sign(-4, "it is a cache, or a home", any_of(_CACHE_REFUSED, _AT_THE_ROOT, _NO_HOME)),
             Sign(-7, "it is inside the installed packages", text(_JIT)),
             Sign(-4, "it is the directory for temporary files", any_of(text(_NO_TMP), _TMP_READ_ONLY)),
@@ -226,8 +242,9 @@ RULES = (
         signs=(
             Sign(6, "a cache is full", text(rf"{CACHE}[^\n]{{0,160}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,160}}{CACHE}")),
             Sign(5, "no space is left, and the cache lies in memory", all_of(text(NO_SPACE), _CACHE_IN_MEMORY)),
-            Sign(2, "the cache lies in memory", text(r"tmpfs|cache[\w.]*: [^\n]{0,40}(?:memory|tmpfs)")),
-            Sign(2, "the limit of memory was reached while the cache grew", all_of(text(r"oomkilled|137|killed|oom-kill"), text(r"tmpfs[^\n]{0,80}cache|cache[^\n]{0,80}tmpfs|shmem|downloading shards"))),
+            Sign(3, "the cache is a volume in memory", text(r"medium\W{1,4}memory[^\n]{0,80}cache|cache[^\n]{0,80}medium\W{1,4}memory")),
+            Sign(2, "the cache lies in memory", text(r"tmpfs|emptydir|cache[\w.]*: [^\n]{0,40}(?:memory|tmpfs)")),
+            Sign(2, "the limit of memory was reached while the cache grew", all_of(text(r"oomkilled|137|killed|oom-kill"), text(r"(?:tmpfs|medium\W{1,4}memory|emptydir[^\n]{0,30}memory)[^\n]{0,80}cache|cache[^\n]{0,80}(?:tmpfs|medium\W{1,4}memory|emptydir[^\n]{0,30}memory)|shmem|downloading shards"))),
             Sign(-5, "it is shared memory", all_of(text(r"posix_fallocate|/dev/shm|shared memory"), absent(_CACHE_IN_MEMORY))),
             Sign(-5, "it is the engine's disk", text(r"failed to register layer|/var/lib/(?:docker|containerd)|overlay2|writing blob")),
         ),

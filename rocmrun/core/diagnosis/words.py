@@ -21,9 +21,9 @@ FAULT = (
 )
 # What an engine, a kubelet or a sandbox prints of a path of its own side, before the path and after it.
 NO_NODE = r"(?:mountvolume\.setup failed|hostpath type check failed|missing source path|mount source|failed to mount|can't find source path|the configured device|gathering device information|adding custom device|adding device|\bl?stat\b|creating device node|failed to (?:generate|add|apply|create|start|stat)|is not a device|error response|not a device node)"
-NO_NODE_BEFORE = r"(?:bind source path does not exist|required device path doesn't exist|no such file or directory - failed to mount)[^\n]{0,100}?"
+NO_NODE_BEFORE = r"(?:bind (?:mount )?source path does not exist|required device path doesn't exist|no such file or directory - failed to mount)[^\n]{0,100}?"
 # Where compiled kernels and downloads are kept.
-CACHE = r"(?:(?<!ld\.so)(?<!ld\.so\.)\.?cache\b|caches?/|\.triton|triton/|miopen|inductor|\.config/|numba|matplotlib|mplconfig|huggingface|hf_home|hf_hub|torch_extensions|\.local/share|\.vllm|vllm_cache|xdg_cache|\.inductor|hub/models)"
+CACHE = r"(?:(?<!ld\.so)(?<!ld\.so\.)\.?cache\b|caches?/|\.triton|triton/|miopen|inductor|\.config/|numba|matplotlib|mplconfig|huggingface|hf_home|hf_hub|torch_extensions|\.local/share(?!/(?:uv|pipx|mise|pyenv)/)|\.vllm|vllm_cache|xdg_cache|\.inductor|hub/models)"
 HYPERVISED = r"docker desktop|desktop-linux|docker-desktop|linuxkit|rancher[ -]desktop|\bcolima\b|podman[ -]machine|orbstack|\blima-vm\b|/\.docker/desktop/docker\.sock|/\.rd/docker\.sock|^(?:host|os|platform|system)[\w.]*: [^\n]{0,20}\b(?:mac ?os|darwin)\b|\b[a-z]:\\[^\n>]{0,200}> ?docker\b"
 # gVisor tells every program this date as that of its kernel.
 SANDBOX = r"\bsun jan 10 15:06:54 pst 2016\b|\b(?:lib)?krun\b|\brunsc\b|gvisor|\bkata\b|kata-|sysbox|firecracker"
