@@ -17,14 +17,21 @@ from rocmrun.core.image import ImageFacts
 from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
 from rocmrun.core.path_facts import VolumeFacts
-from rocmrun.core.run import ContainerState, Created, PathOwner, PathStat, PullEvent
+from rocmrun.core.run import (
+    ContainerState,
+    Created,
+    PathOwner,
+    PathStat,
+    PullEvent,
+    WritableLayer,
+)
 from rocmrun.errors import EngineFailed, EngineUnreachable, ImageGone
 from rocmrun.usecases.engine_protocol import Engine
 from tests.builders import ENGINE, IMAGE, probe_output
 from tests.docker_records import recorded
 
 STDOUT, STDERR = 1, 2
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 60
 KILLED = 137
 
 Change = Callable[[dict[str, Any]], None]
@@ -61,6 +68,7 @@ class Script:
     on_start: Callable[[], None] = lambda: None
     deaf: bool = False
     ignores: frozenset[str] = frozenset()
+    written: WritableLayer = field(default_factory=lambda: WritableLayer(changes={}, size_bytes=0))
 
 
 @dataclass(kw_only=True)
@@ -346,6 +354,12 @@ class FakeEngine:
         self._call("read_file", self._get(container_id).role)
         found = self.files.get(path)
         return found[:limit] if isinstance(found, bytes) else None
+
+    def written(self, container_id: str) -> WritableLayer:
+        """Return what the script says that it has changed."""
+        container = self._get(container_id)
+        self._call("written", container.role)
+        return container.script.written
 
     def attach(self, container_id: str, *, stdin: bool, tty: bool) -> Streams:  # noqa: ARG002  # the protocol's
         """Attach."""

@@ -7,6 +7,7 @@ from rocmrun.core.oracle import TrialResult
 from rocmrun.core.recording import NOT_ASKED, Recording
 from rocmrun.core.run_record import EngineSummary, HostSummary
 from rocmrun.core.seccomp_tailored import TailoredSeccomp
+from rocmrun.core.tmpfs_offer import NOT_LOOKED_FOR, TmpfsTried
 from rocmrun.core.verification import CertificateRecord, Verification
 
 CERTIFICATE_VERSION = 1
@@ -73,6 +74,7 @@ class Certificate(CertificateRecord):
         one_minimal: Whether each of these was left out by itself and the job failed.
         stopped: Whether the budget ended the search: the set is sufficient, and can be too large.
         seccomp: What came of tailoring a seccomp filter, where one was asked for.
+        tmpfs: What came of looking for a tmpfs in the place of a writable root.
         evidence: What one traced run of the permissive side asked of the kernel. It decided nothing.
     """
 
@@ -96,6 +98,7 @@ class Certificate(CertificateRecord):
     verification: Verification
     verdicts: tuple[PrivilegeVerdict, ...]
     seccomp: TailoredSeccomp | None = None
+    tmpfs: TmpfsTried = NOT_LOOKED_FOR
     evidence: Recording = NOT_ASKED
     runs: tuple[TrialRecord, ...]
     exposure: dict[str, Any]

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from rocmrun.core.report.model import ProbeReport
 from rocmrun.core.text import printable
+from rocmrun.core.writes import Writes
 from rocmrun.errors import UsageError
 
 Verdict = Literal["pass", "degraded", "fail", "unstartable"]
@@ -92,6 +93,8 @@ class TrialResult(BaseModel):
         error: What that line says went wrong, "EPERM"; "" where it cannot be told.
         metrics: Numbers that were asked for and found.
         degraded: Labels of what a probe found degraded.
+        refused: Paths that a run under a read-only root named as read-only, where that was looked at.
+        writes: Where a run under a writable root wrote in the image's tree, where that was looked at.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -104,6 +107,8 @@ class TrialResult(BaseModel):
     exit_code: int | None = None
     metrics: dict[str, float] = {}
     degraded: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    writes: Writes | None = None
 
     @property
     def passed(self) -> bool:

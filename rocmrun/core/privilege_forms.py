@@ -1,7 +1,10 @@
 """A minimal side in other words: a profile, a compose file, a Kubernetes securityContext."""
 
+import hashlib
 import json
+import math
 import posixpath
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +17,7 @@ from rocmrun.core.profile.model import Privilege, Profile
 from rocmrun.core.profile.parameters import escaped_texts
 from rocmrun.core.seccomp_tailored import TailoredSeccomp
 from rocmrun.core.text import MIB, printable
+from rocmrun.core.tmpfs_offer import LOST, TMPFS
 from rocmrun.core.toml import KeyPath, dump_toml
 
 COMMENT = 160
@@ -54,6 +58,8 @@ def profile_form(profile: Profile, certificate: Certificate, *, directory: str =
             return reasons.get(profile.privileges[int(path[1])].grant, "")
         if path in {("container", "network"), ("container", "shm_size")}:
             return _evidence(certificate, _item_of(certificate, str(path[1])))
+        if path[:2] == ("container", "tmpfs"):
+            return _evidence(certificate, f"{TMPFS}{path[-1]}")
         return ""
 
     return "".join(f"# {line}\n" for line in _head(certificate)) + dump_toml(data, comment)
@@ -90,6 +96,9 @@ def _head(certificate: Certificate) -> Iterator[str]:
     yield f"{certificate.engine.kind} {certificate.engine.version}, image {certificate.image_digest or certificate.image_id}:"
     yield f"passed {seen.passes} of {seen.runs} runs with these rights. It holds for this command, image, engine and"
     yield "kernel; it is no proof for other inputs."
+    for item in certificate.minimal:
+        if item.startswith(TMPFS):
+            yield f"{item.removeprefix(TMPFS)} is in memory: {LOST}."
     if not certificate.one_minimal:
         yield "The search ended early: some of these rights may not be needed."
 
@@ -198,12 +207,32 @@ def kubernetes_form(plan: Plan) -> str:
     }
     if plan.gpus:
         container["resources"] = {"limits": {"amd.com/gpu": len(plan.gpus)}}
+    in_memory = {tmpfs.target: tmpfs.size_bytes for tmpfs in plan.tmpfs}
     if plan.ipc != "host":
-        container["volumeMounts"] = [{"name": "shm", "mountPath": SHM}]
-        memory = {"medium": "Memory", "sizeLimit": f"{plan.shm_size_bytes // MIB}Mi"}
-        pod["volumes"] = [{"name": "shm", "emptyDir": memory}]
+        in_memory = {SHM: plan.shm_size_bytes} | in_memory
+    if in_memory:
+        names = {target: _volume_name(target) for target in in_memory}
+        container["volumeMounts"] = [
+            {"name": names[target], "mountPath": target} for target in in_memory
+        ]
+        pod["volumes"] = [
+            {"name": names[target], "emptyDir": {"medium": "Memory", "sizeLimit": _mebibytes(size)}}
+            for target, size in in_memory.items()
+        ]
     notes = _unsaid(plan, compose=False)
     return "".join(f"# {note}\n" for note in notes) + _yaml({"spec": pod})
+
+
+def _volume_name(target: str) -> str:
+    """Return a name for the volume at *target*: Kubernetes takes lower-case letters, digits and dashes, at most 63."""
+    if target == SHM:
+        return "shm"
+    plain = re.sub(r"[^a-z0-9]+", "-", target.lower()).strip("-")
+    return f"{plain[:40]}-{hashlib.sha256(target.encode()).hexdigest()[:8]}".lstrip("-")
+
+
+def _mebibytes(size: int) -> str:
+    return f"{math.ceil(size / MIB)}Mi"
 
 
 def _seccomp_of_pod(plan: Plan) -> dict[str, str]:
@@ -235,7 +264,9 @@ def _unsaid(plan: Plan, *, compose: bool) -> list[str]:
         notes.append(f"Kubernetes sets no ulimits ({names}): they are the runtime's.")
     if plan.network in {"none", "bridge"}:
         notes.append("A Pod has a network; a NetworkPolicy closes it.")
-    notes.append("Mounts, other tmpfs and environment are the job's.")
+    if plan.tmpfs:
+        notes.append("An emptyDir in memory is lost with the Pod, counts as the container's memory, and has no noexec.")  # fmt: skip
+    notes.append("Mounts and environment are the job's.")
     return notes
 
 

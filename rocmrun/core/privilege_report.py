@@ -14,11 +14,10 @@ from rocmrun.core.profile.model import Profile
 from rocmrun.core.recording import NOT_ASKED, Recording
 from rocmrun.core.recording_signs import seen_of
 from rocmrun.core.search_space import Finding, Members, Space
+from rocmrun.core.tmpfs_offer import NOT_LOOKED_FOR, ROOTFS, TMPFS, TmpfsTried, note_on
 
-# What no experiment tries, since it is a matter of the job's data and no privilege.
-_NARROWER = {
-    "rootfs:rw": 'a mount with mode = "rw", or a tmpfs, at the one path that the job writes is narrower and needs no root; it was not tried'
-}
+# Sizes and places are of the job, so that no entry of the catalogue can name them as narrower.
+_IN_PLACE_OF = {"shm:": ("shm:", "ipc:host"), TMPFS: (ROOTFS,)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +27,7 @@ class Evidence:
     Attributes:
         results: Set of items → the results of its runs, in order.
         untested: Item → why no experiment could tell.
+        tmpfs: What came of looking for a tmpfs in the place of a writable root.
     """
 
     space: Space
@@ -36,6 +36,7 @@ class Evidence:
     results: Mapping[Members, Iterable[TrialResult]]
     untested: Mapping[str, str]
     recording: Recording = NOT_ASKED
+    tmpfs: TmpfsTried = NOT_LOOKED_FOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +120,7 @@ def _verdict(evidence: Evidence, item: str) -> PrivilegeVerdict:
         evidence=result.evidence,
         error=result.error,
         cause=entry.refused_by,
-        warning=_NARROWER.get(item, ""),
+        warning=note_on(item, evidence.tmpfs),
         **known,
     )
 
@@ -146,7 +147,7 @@ def _stands_in_for(evidence: Evidence, item: str) -> tuple[str, ...]:
     if item in evidence.space.asked:
         return ()
     root = ROOT in evidence.base
-    kinds = ("shm:", "ipc:host") if item.startswith("shm:") else ()
+    kinds = next((kinds for start, kinds in _IN_PLACE_OF.items() if item.startswith(start)), ())
     return tuple(
         asked
         for asked in sorted(evidence.space.asked - set(evidence.finding.minimal))

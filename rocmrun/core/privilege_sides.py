@@ -5,11 +5,13 @@ Everything else of the profile stays as it is, so that two sides differ in catal
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
+from rocmrun.core import baseline
 from rocmrun.core.grants import parse_grant
 from rocmrun.core.host import DeviceNode, HostFacts
+from rocmrun.core.host_paths import touches
 from rocmrun.core.plan import PlannedGpu
 from rocmrun.core.privileges import (
     AMD_RECIPE,
@@ -21,7 +23,8 @@ from rocmrun.core.privileges import (
 from rocmrun.core.profile.model import Device, Privilege, Profile
 from rocmrun.core.profile.values import Size
 from rocmrun.core.search_space import Space
-from rocmrun.core.text import GIB
+from rocmrun.core.text import GIB, MIB
+from rocmrun.core.tmpfs_offer import TMPFS
 
 ROOT = "user:root"
 UNCONFINED = "seccomp:unconfined"
@@ -45,11 +48,13 @@ class Asked:
         items: Sorted.
         reasons: Item → the profile's own reason for it, or where else it is from.
         shm_baseline: The size of /dev/shm in bytes without an item for it.
+        tmpfs: Item "tmpfs:PATH" → its size in bytes, for those that are no part of the job.
     """
 
     items: tuple[str, ...]
     reasons: Mapping[str, str]
     shm_baseline: int
+    tmpfs: Mapping[str, int] = field(default_factory=dict)
 
 
 def items_of(profile: Profile, host: HostFacts, *, shm_baseline: int, debug: bool = False) -> Asked:
@@ -75,6 +80,18 @@ def items_of(profile: Profile, host: HostFacts, *, shm_baseline: int, debug: boo
     for item in [item for item in reasons if item.startswith("device:") and "*" in item]:
         reasons |= _nodes_of(item, reasons.pop(item), host)
     return Asked(items=tuple(sorted(reasons)), reasons=reasons, shm_baseline=shm_baseline)
+
+
+def with_tmpfs(found: Asked, profile: Profile, job: Profile) -> Asked:
+    """Return what was *found* in *profile* with the tmpfs that it has and the *job* has not, nor anything else there."""
+    taken = {mount.target for mount in job.mounts} | {secret.path for secret in job.secrets}
+    taken |= {*job.container.tmpfs, baseline.TMP, baseline.HOME}
+    sizes = {
+        f"{TMPFS}{path}": size.bytes
+        for path, size in profile.container.tmpfs.items()
+        if not any(touches(path, target) for target in taken)
+    }
+    return replace(found, items=tuple(sorted({*found.items, *sizes})), tmpfs=sizes)
 
 
 def matching(host: HostFacts, pattern: str) -> tuple[DeviceNode, ...]:
@@ -110,7 +127,13 @@ def with_items(profile: Profile, items: Iterable[str], asked: Asked) -> Profile:
     mounts = [item for item in held if item.startswith(_GROUP_OF_MOUNT)]
     network = next((i.partition(":")[2] for i in held if i.startswith("network:")), "none")
     container = profile.container
+    in_memory = {
+        item.removeprefix(TMPFS): Size.parse(_size_text(asked.tmpfs[item]))
+        for item in held
+        if item.startswith(TMPFS)
+    }
     changes = {
+        "tmpfs": container.tmpfs | in_memory,
         "groups": tuple(item.removeprefix("group:") for item in mounts),
         "network": "bridge" if network == "none" and container.ports else network,
         "shm_size": _shm(container.shm_size, sizes, asked.shm_baseline, held),
@@ -118,7 +141,7 @@ def with_items(profile: Profile, items: Iterable[str], asked: Asked) -> Profile:
     privileges = tuple(
         Privilege(grant=item, reason=asked.reasons.get(item) or TRIED_REASON)
         for item in held
-        if not item.startswith(("shm:", "network:bridge", _GROUP_OF_MOUNT))
+        if not item.startswith(("shm:", "network:bridge", TMPFS, _GROUP_OF_MOUNT))
     )
     return profile.model_copy(
         update={
@@ -139,7 +162,8 @@ def _shm(own: Size | None, sizes: list[int], baseline: int, held: tuple[str, ...
 
 
 def _size_text(size: int) -> str:
-    return f"{size // GIB}GiB" if size % GIB == 0 else str(size)
+    exact = ((unit, name) for unit, name in ((GIB, "GiB"), (MIB, "MiB")) if size % unit == 0)
+    return next((f"{size // unit}{name}" for unit, name in exact), str(size))
 
 
 def realised(items: Iterable[str]) -> tuple[str, ...]:
@@ -165,23 +189,26 @@ def without_smaller(items: Iterable[str]) -> set[str]:
     return held - {f"shm:{size}" for size in sizes[:-1]}
 
 
-def space_of(asked: Iterable[str], base: Iterable[str], *, shm_baseline: int) -> Space:
+def space_of(
+    asked: Iterable[str], base: Iterable[str], *, shm_baseline: int, offered: Iterable[str] = ()
+) -> Space:
     """Return what is searched: what one side has beyond the other, and alternatives that may do in its place.
 
     Args:
         asked: Items of the permissive side.
         base: Items of the minimal side, which are there whatever is left out.
         shm_baseline: Where sizes of /dev/shm start.
+        offered: Alternatives that runs of the job have shown.
     """
     fixed = set(realised(base))
     varying = set(asked) - fixed
     root = ROOT in varying or ROOT in fixed
-    offered = {
+    narrower = {
         narrow
         for item in varying
         for narrow in _alternatives(item, shm_baseline, root=ROOT in fixed)
     }
-    elements = (varying | offered) - fixed
+    elements = (varying | narrower | set(offered)) - fixed
     ordered = sorted(elements, key=lambda item: (severity_of(item, root=root), item))
     return Space(
         elements=tuple(ordered),

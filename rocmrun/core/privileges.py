@@ -22,7 +22,7 @@ CHAINS = (
     ("an ipc namespace of its own", "ipc:shareable", "ipc:host"),
     ("seccomp:FILE", "the engine's profile", "seccomp:+mempolicy or seccomp:+pidfd", "seccomp:unconfined"),
     ("device:PATH:r", "device:PATH:rw", "device:PATH:rwm"),
-    ("a read-only root with tmpfs", "rootfs:rw"),
+    ("a read-only root", "tmpfs:PATH", "rootfs:rw"),
     ("another user", "user:root"),
     ("shm:BYTES", "twice as much"),
 )  # fmt: skip
@@ -149,6 +149,7 @@ def _form(kind: str, value: str, what: str) -> str:
 _FORMS = {
     "group": "group:N",
     "sysctl": "sysctl:KEY=VALUE",
+    "tmpfs": "tmpfs:PATH",
     "tmpfs-exec": "tmpfs-exec:PATH",
     "shm": "shm:BYTES",
     "seccomp": "seccomp:FILE",

@@ -1,6 +1,8 @@
 """Small values that pass between an engine and its users."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,3 +68,19 @@ class PathStat:
     def executable(self) -> bool:
         """Whether anybody may execute it."""
         return bool(self.mode & 0o111)
+
+
+ChangeKind = Literal["changed", "added", "deleted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritableLayer:
+    """What a container has changed of its image, as the engine lists it; mounts are no part of it.
+
+    Attributes:
+        changes: Absolute path → what became of it. A directory is listed with what changed in it.
+        size_bytes: Of the files in it; None where the engine does not say.
+    """
+
+    changes: Mapping[str, ChangeKind]
+    size_bytes: int | None = None

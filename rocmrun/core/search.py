@@ -15,6 +15,7 @@ from rocmrun.core.search_space import (
     Ask,
     Finding,
     Members,
+    Offer,
     Purpose,
     Question,
     Settings,
@@ -31,10 +32,18 @@ MOST_SEARCHES = 3
 class Search:
     """One search: gate, the minimal side, the search proper, and the proof of what it found."""
 
-    def __init__(self, space: Space, ask: Ask, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        space: Space,
+        ask: Ask,
+        settings: Settings | None = None,
+        offer: Offer | None = None,
+    ) -> None:
+        """Prepare a search of *space*; nothing is asked yet. *offer* may widen it by what only runs can tell."""
         self._space = space
         self._order = space.cures_first
         self._ask = ask
+        self._offer = offer
         self._settings = settings or Settings()
         self._known: dict[tuple[Members, bool], list[bool]] = {}
         self._best: Members = space.asked
@@ -45,6 +54,11 @@ class Search:
         self._rounds = 0
         self._purpose: Purpose = "gate"
         self._deep = False
+
+    @property
+    def space(self) -> Space:
+        """What is searched, with what was offered on the way."""
+        return self._space
 
     def run(self) -> Finding:
         """Return the preferred minimal set that passes, with what is known of it."""
@@ -60,6 +74,7 @@ class Search:
             if self._least_suffices():
                 return self._finding("found")
             self._best, self._deep = self._space.asked, self._settings.deep
+        self._widen()
         for _ in range(MOST_SEARCHES):
             self._purpose = "search"
             found = self._search()
@@ -97,6 +112,20 @@ class Search:
         if sum(seen) * 2 < len(seen):
             self._chance = self._best
         self._confirm += 1
+        return False
+
+    def _widen(self) -> None:
+        if self._offer is not None:
+            self._purpose = "search"
+            self._space = self._offer(self._passes_in)
+            self._order = self._space.cures_first
+
+    def _passes_in(self, members: Members, tries: int) -> bool:
+        """Whether a set passes in one of the first *tries* tries."""
+        for number in range(1, tries + 1):
+            self._answer(_repeated(members, number))
+            if any(self._answers(members)):
+                return True
         return False
 
     def _search(self) -> Members:

@@ -3,6 +3,7 @@
 import math
 
 from rocmrun.core.search_space import Settings
+from rocmrun.core.tmpfs_offer import MOST_ROUNDS
 
 SEVERAL_NEEDED = 3
 
@@ -21,7 +22,9 @@ def expected_runs(varying: int, settings: Settings) -> int:
     return 5 + searching + needed * (1 + settings.retries) + settings.repeats
 
 
-def forecast(varying: int, settings: Settings, *, seconds: float, recorded: bool) -> str:
+def forecast(
+    varying: int, settings: Settings, *, seconds: float, recorded: bool, rootfs: bool = False
+) -> str:
     """Return what to expect before the first run.
 
     Args:
@@ -29,15 +32,22 @@ def forecast(varying: int, settings: Settings, *, seconds: float, recorded: bool
         settings: Of the search.
         seconds: What a run is taken to last.
         recorded: Whether one run more is traced.
+        rootfs: Whether a tmpfs is looked for in the place of a writable root.
     """
-    runs = expected_runs(varying, settings) + recorded
+    runs = expected_runs(varying, settings) + recorded + rootfs
     vary = "1 privilege varies" if varying == 1 else f"{varying or 'no'} privileges vary"
     needed = min(SEVERAL_NEEDED, varying)
     several = f", about {runs} when {needed} {'is' if needed == 1 else 'are'}" if needed else ""
     minutes = max(1, _minutes(runs, settings, seconds))
+    most = MOST_ROUNDS * (1 + settings.retries)
+    looking = (
+        f"; where the job writes in its image, a tmpfs is tried in 1 to {most} runs of these"
+        if rootfs
+        else ""
+    )
     return (
         f"{vary}; {least_runs(settings) + recorded} runs when none is needed{several}: "
-        f"about {minutes} min if a run takes {seconds:g} s"
+        f"about {minutes} min if a run takes {seconds:g} s{looking}"
     )
 
 

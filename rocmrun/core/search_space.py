@@ -28,6 +28,9 @@ class Question:
 Ask = Callable[[Sequence[Question]], Sequence[bool]]
 
 
+Passes = Callable[[Members, int], bool]
+
+
 class Stopped(Exception):
     """Whoever is asked answers no more: the budget is spent."""
 
@@ -84,6 +87,11 @@ class Space:
                 order.remove(harm)
                 order.insert(order.index(cure) + 1, harm)
         return tuple(order)
+
+
+# Called once the minimal side is known to fail: returns the space with what it found that may do in the place of
+# something wide. What it is given tells whether a set passes in one of as many tries.
+Offer = Callable[[Passes], Space]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 import hashlib
 import secrets
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 from rocmrun.core.certificate import Certificate
 from rocmrun.core.exposure.score import score_plan
-from rocmrun.core.oracle import TrialResult
 from rocmrun.core.privilege_report import Evidence, Found, needed_items, verdicts
 from rocmrun.core.privilege_sides import ROOT
 from rocmrun.core.recording import NOT_ASKED, Recording
@@ -19,9 +17,10 @@ from rocmrun.core.run_record import EngineSummary, HostSummary
 from rocmrun.core.search import Search
 from rocmrun.core.search_estimate import expected_runs, forecast, time_left
 from rocmrun.core.search_space import Finding, Question, Settings, Space
+from rocmrun.core.tmpfs_offer import NOT_LOOKED_FOR, ROOTFS
 from rocmrun.core.verification import Verification
 from rocmrun.core.voice import Voice
-from rocmrun.errors import Interrupted, OracleFails, Unavailable, UsageError
+from rocmrun.errors import Interrupted, Unavailable, UsageError
 from rocmrun.system import signals
 from rocmrun.system.package_data import read_probe_source
 from rocmrun.system.sysfs import read_host
@@ -30,9 +29,14 @@ from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.gpu_guard import gpus_reserved
 from rocmrun.usecases.mount_sources import check_unchanged
 from rocmrun.usecases.prepare import load
-from rocmrun.usecases.privilege_gate import check_sight, leave_out_what_cannot_start
+from rocmrun.usecases.privilege_gate import (
+    check_sight,
+    leave_out_what_cannot_start,
+    never_passes,
+)
 from rocmrun.usecases.privilege_request import DiffRequest, check_policy, refuse_wider
 from rocmrun.usecases.privilege_sides import Sides, load_minimal, make_sides
+from rocmrun.usecases.privilege_tmpfs import TmpfsOffer
 from rocmrun.usecases.privilege_trials import PrivilegeTrials, Spending
 from rocmrun.usecases.record_evidence import record_evidence
 from rocmrun.usecases.run_report import now
@@ -43,7 +47,6 @@ from rocmrun.usecases.trials import Trial, Trials
 
 # Before a run has shown how long it takes: a container and a short command; a probe with one import of torch.
 COMMAND_SECONDS, PROBE_SECONDS = 5, 20
-LONGEST_COMMAND = 120
 
 
 def diff_privileges(request: DiffRequest, *, connect: Callable[[], Engine], voice: Voice) -> Found:
@@ -95,6 +98,7 @@ class _Diff:
     _hash: str = field(init=False)
     _tailoring: Tailoring | None = field(init=False, default=None)
     _recording: Recording = field(init=False, default=NOT_ASKED)
+    _offer: TmpfsOffer | None = field(init=False, default=None)
     _timed: bool = field(init=False, default=False)
     _started_at: str = field(init=False, default_factory=now)
 
@@ -168,32 +172,49 @@ class _Diff:
                 self._tailoring.prepare()
             check_sight(self.sides, self._asked, self.voice)
             leave_out_what_cannot_start(self.sides, self._asked.trials, self.voice)
-            space = self._space()
-            finding = Search(space, self._ask, self._settings).run()
+            self._record()
+            search = Search(self._space(), self._ask, self._settings, self._make_offer())
+            finding = search.run()
             tailored = self._tailored(finding)
         except (Interrupted, Unavailable) as error:
             again = "go on where it stopped: the same line with --resume"
             error.hint = f"{error.hint}; {again}" if error.hint else again
             raise
         if finding.status == "never":
-            raise self._never()
+            raise never_passes(self.request, self.sides, self._asked)
         if finding.status == "stopped" and not finding.control_passes:
             msg = "the budget was spent before the permissive side had passed once"
-            raise UsageError(
-                msg, hint=f"--budget {expected_runs(len(space.asked), self._settings)}"
-            )
+            runs = expected_runs(len(search.space.asked), self._settings)
+            raise UsageError(msg, hint=f"--budget {runs}")
         if finding.status == "unstable":
             self.voice.warn(
                 "runs of the same container contradict each other; the result is the permissive side"
             )
-        return self._found(space, finding, tailored)
+        return self._found(search.space, finding, tailored)
 
-    def _space(self) -> Space:
-        """Return what is searched, after a look at what the job asks for, where one is wanted."""
+    def _record(self) -> None:
+        """Look at what the job asks the kernel for, where that is wanted."""
         if self.request.recorder is not None:
             self._recording = record_evidence(self.request.recorder, self._asked, self.voice)
         if self._tailoring is not None:
             self._tailoring.hints = self._recording.calls_seen
+
+    def _make_offer(self) -> TmpfsOffer | None:
+        """Look for a tmpfs in place of a writable root, where that is what varies."""
+        if ROOTFS not in self.sides.permissive:
+            return None
+        self._offer = TmpfsOffer(
+            sides=self.sides,
+            asked=self._asked,
+            retries=self._settings.retries,
+            voice=self.voice,
+            space=self._space,
+        )
+        self._offer.prepare()
+        return self._offer
+
+    def _space(self) -> Space:
+        """Return what is searched, with guesses where something was recorded."""
         space = self.sides.space
         root = ROOT in {*self.sides.base, *self.sides.permissive}
         return replace(space, guesses=guesses_of(space.elements, self._recording, root=root))
@@ -212,8 +233,10 @@ class _Diff:
         """Say what varies, and how many runs that may take, before the first."""
         seconds = PROBE_SECONDS if self.request.oracle is None else COMMAND_SECONDS
         recorded = self.request.recorder is not None
-        varying = len(self.sides.permissive)
-        self.voice.say(forecast(varying, self._settings, seconds=seconds, recorded=recorded))
+        varying, rootfs = len(self.sides.permissive), ROOTFS in self.sides.permissive
+        self.voice.say(
+            forecast(varying, self._settings, seconds=seconds, recorded=recorded, rootfs=rootfs)
+        )
         for item, why in self.sides.untested.items():
             self.voice.warn(f"{item} is untested: {why}")
         remembered = self._asked.memory.remembered
@@ -233,25 +256,6 @@ class _Diff:
         seconds = max(record.result.seconds for record in records)
         self.voice.say(time_left(varying, self._settings, done=len(records), seconds=seconds))
 
-    def _never(self) -> OracleFails:
-        """Say what is known of a job that fails with every privilege."""
-        whole = [r for r in self._asked.records if set(r.items) >= set(self.sides.permissive)]
-        results = [record.result for record in whole if record.purpose != "canary"]
-        last = results[-1] if results else TrialResult(verdict="fail")
-        told = (last.reason, *((last.line,) if last.line and last.line != last.reason else ()))
-        msg = f"the job fails on the permissive side too ({len(results)} runs): it is no privilege that it lacks"
-        hint = (
-            "see every check with `rocmrun probe`"
-            if self.request.oracle is None
-            else f"see all of its output: rocmrun launch {self.request.ask.profile} --no-probe -- {self._command()}"
-        )
-        return OracleFails(msg, details=tuple(filter(None, told)), hint=hint)
-
-    def _command(self) -> str:
-        """Return the job's command as a shell takes it; where there is none or it is long a word for it."""
-        words = shlex.join(self.request.ask.options.command)
-        return words if 0 < len(words) <= LONGEST_COMMAND else "COMMAND"
-
     def _found(self, space: Space, finding: Finding, tailored: Tailored | None) -> Found:
         sides, request = self.sides, self.request
         permissive, minimal = sides.plan(sides.permissive), sides.plan(finding.minimal)
@@ -259,6 +263,7 @@ class _Diff:
         if tailored is not None:
             minimal, profile = tailored.plan or minimal, tailored.profile or profile
         host, facts = sides.prepared.host, self.engine.facts()
+        tmpfs = self._offer.tried if self._offer else NOT_LOOKED_FOR
         evidence = Evidence(
             space=space,
             finding=finding,
@@ -266,6 +271,7 @@ class _Diff:
             results=self._asked.results,
             untested=sides.untested,
             recording=self._recording,
+            tmpfs=tmpfs,
         )
         certificate = Certificate(
             profile=permissive.profile,
@@ -287,6 +293,7 @@ class _Diff:
             verification=Verification.of(finding),
             verdicts=verdicts(evidence),
             seccomp=tailored.record if tailored else None,
+            tmpfs=tmpfs,
             evidence=self._recording,
             runs=tuple(self._asked.records),
             exposure={

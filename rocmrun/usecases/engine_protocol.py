@@ -8,7 +8,14 @@ from rocmrun.core.image import ImageFacts
 from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
 from rocmrun.core.path_facts import VolumeFacts
-from rocmrun.core.run import ContainerState, Created, PathOwner, PathStat, PullEvent
+from rocmrun.core.run import (
+    ContainerState,
+    Created,
+    PathOwner,
+    PathStat,
+    PullEvent,
+    WritableLayer,
+)
 
 
 class Attachment(Protocol):
@@ -80,6 +87,9 @@ class Engine(Protocol):
 
     def read_file(self, container_id: str, path: str, limit: int = 1 << 20) -> bytes | None:
         """Return a small file of a container that need not run."""
+
+    def written(self, container_id: str) -> WritableLayer:
+        """Return what a container has changed of its image so far."""
 
     def attach(self, container_id: str, *, stdin: bool, tty: bool) -> Attachment:
         """Attach before the start."""

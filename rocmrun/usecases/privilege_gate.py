@@ -1,5 +1,6 @@
-"""What comes before a search of privileges: an oracle that sees, and a permissive side that starts."""
+"""What comes before a search of privileges: an oracle that sees, and a permissive side that starts and passes."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -12,11 +13,13 @@ from rocmrun.core.search_space import Members, Question, Settings
 from rocmrun.core.text import MIB
 from rocmrun.core.voice import Voice
 from rocmrun.errors import OracleBlind, OracleFails
+from rocmrun.usecases.privilege_request import DiffRequest
 from rocmrun.usecases.privilege_sides import Sides
 from rocmrun.usecases.privilege_trials import PrivilegeTrials
 from rocmrun.usecases.trials import NO_PROGRAM, Trial, Trials
 
 CANARY_MEMORY = 32 * MIB
+LONGEST_COMMAND = 120
 
 
 def check_sight(sides: Sides, asked: PrivilegeTrials, voice: Voice) -> None:
@@ -100,3 +103,20 @@ def _culprits(sides: Sides, starts_not: Callable[[Members], bool]) -> tuple[str,
         return [starts_not(question.members) for question in questions]
 
     return Search(alone, ask, Settings(retries=0, repeats=1)).run().minimal
+
+
+def never_passes(request: DiffRequest, sides: Sides, asked: PrivilegeTrials) -> OracleFails:
+    """Say what is known of a job that fails with every privilege."""
+    whole = [record for record in asked.records if set(record.items) >= set(sides.permissive)]
+    results = [record.result for record in whole if record.purpose != "canary"]
+    last = results[-1] if results else TrialResult(verdict="fail")
+    told = (last.reason, *((last.line,) if last.line and last.line != last.reason else ()))
+    msg = f"the job fails on the permissive side too ({len(results)} runs): it is no privilege that it lacks"
+    words = shlex.join(request.ask.options.command)
+    command = words if 0 < len(words) <= LONGEST_COMMAND else "COMMAND"
+    hint = (
+        "see every check with `rocmrun probe`"
+        if request.oracle is None
+        else f"see all of its output: rocmrun launch {request.ask.profile} --no-probe -- {command}"
+    )
+    return OracleFails(msg, details=tuple(filter(None, told)), hint=hint)

@@ -1,6 +1,6 @@
 """The sides of diff-privileges as plans: what varies, what the minimal side has, and a plan for any set between."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from rocmrun.core.host import HostFacts
@@ -17,6 +17,7 @@ from rocmrun.core.privilege_sides import (
     recipe_items,
     space_of,
     with_items,
+    with_tmpfs,
 )
 from rocmrun.core.privileges import severity_of
 from rocmrun.core.profile.loaded import LoadedProfile
@@ -58,7 +59,12 @@ class Sides:
     @property
     def space(self) -> Space:
         """What is searched: items that a plan can hold by themselves, the mildest preferred."""
-        space = space_of(self.permissive, self.base, shm_baseline=self.asked.shm_baseline)
+        space = space_of(
+            self.permissive,
+            self.base,
+            shm_baseline=self.asked.shm_baseline,
+            offered=self.asked.tmpfs,
+        )
         fits = tuple(
             item
             for item in space.elements
@@ -99,11 +105,24 @@ class Sides:
         plan = make_plan(_variant(request, profile))
         return profile, plan.with_changes(restart="no", interactive=False, tty=False)
 
+    @property
+    def program(self) -> str:
+        """The job's program where it is named by an absolute path; "" where it is looked up along PATH."""
+        job, image = self.prepared.plan, self.prepared.request.image_facts
+        own = job.entrypoint if job.entrypoint is not None else image.entrypoint if image else ()
+        words = (*own, *(job.command or (image.command if image else ())))
+        return words[0] if words and words[0].startswith("/") else ""
+
     def make_cache(self, plan: Plan) -> None:
         """Make the directory of *plan*'s cache, which a bind mount needs to exist; another user has another one."""
         if plan.cache is not None:
             root, profile = read_caller().cache_root, self.prepared.loaded.path
             make_cache_directory(plan.cache.source, root, plan.uid, plan.gid, profile=profile)
+
+    def offer_tmpfs(self, sizes: Mapping[str, int]) -> None:
+        """Take these into what is searched, in the place of what was offered before."""
+        based = {item: size for item, size in self.asked.tmpfs.items() if item in self.base}
+        self.asked = replace(self.asked, tmpfs=based | dict(sizes))
 
     def leave_out(self, items: Iterable[str], why: str) -> None:
         """Take items out of the permissive side that cannot be tried."""
@@ -184,10 +203,11 @@ def make_sides(
     base = Asked(items=(), reasons={}, shm_baseline=asked.shm_baseline)
     if minimal is not None:
         base = items_of(minimal.profile, request.host, shm_baseline=asked.shm_baseline)
+        base = with_tmpfs(base, minimal.profile, loaded.profile)
     items = recipe_items(request.host, prepared.plan.gpus) if recipe == AMD else ()
     permissive = tuple(sorted({*asked.items, *items} - set(base.items)))
     reasons = {**dict.fromkeys(items, RECIPE_REASON), **base.reasons, **asked.reasons}
-    asked = replace(asked, reasons=reasons)
+    asked = replace(asked, reasons=reasons, tmpfs=base.tmpfs)
     sides = Sides(prepared=prepared, asked=asked, base=base.items, permissive=permissive)
     sides.plan(())
     sides.leave_out_what_no_plan_holds()

@@ -78,6 +78,7 @@ class PrivilegeTrials:
         records: Every run, in order.
         results: Set → the results of its runs, in order of attempts.
         say: Told of each run.
+        looked_at: Sets whose runs are looked at for where they write.
     """
 
     sides: Variants
@@ -89,6 +90,7 @@ class PrivilegeTrials:
     ends: tuple[str, str] = ("everything", "the minimal side")
     records: list[TrialRecord] = field(default_factory=list)
     results: dict[Members, list[TrialResult]] = field(default_factory=dict)
+    looked_at: set[Members] = field(default_factory=set)
 
     def __call__(self, questions: Sequence[Question]) -> list[bool]:
         """Answer one batch.
@@ -114,7 +116,8 @@ class PrivilegeTrials:
 
     def _trial(self, question: Question) -> Trial | TrialResult:
         try:
-            return Trial(plan=self.sides.plan(question.members), deep=question.deep)
+            plan = self.sides.plan(question.members)
+            return Trial(plan=plan, deep=question.deep, look=question.members in self.looked_at)
         except RocmrunError as error:
             # No plan of this host has these items: what is missing is what makes it one.
             return TrialResult(verdict="fail", reason=error.message)

@@ -1,6 +1,6 @@
 """Prove the GPUs in a container with exactly a plan's rights: create, inspect, feed the probe, read its report."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,10 +36,12 @@ def prove(
     labels: Mapping[str, str],
     voice: Voice,
     check_files: Mapping[str, str] | None = None,
+    on_end: Callable[[str], None] = lambda _container_id: None,
 ) -> Proof:
     """Run the probe at *level* in a container of its own and return what it found.
 
     *check_files* has the text of each file that a check of the profile's own names.
+    *on_end* is called with the container's id once it has ended, before it is removed.
 
     Raises:
         ProbeFailed: the image has no interpreter to run the probe with.
@@ -70,4 +72,5 @@ def prove(
             plan, read_probe_source(), level=level, gpu_table=table, check_files=check_files
         )
         report = believed(run.run(data, plan.probe.timeout_seconds), plan, level)
+        on_end(container.container_id)
         return Proof(report=report, record=container.record)

@@ -13,11 +13,14 @@ from rocmrun.errors import HostNotReady, RocmrunError
 from rocmrun.system.caller import state_directory
 from rocmrun.system.files import make_directory, read_text, write_atomic
 
+# 2: with where runs wrote, without which a search that goes on would look for no tmpfs.
+VERSION = 2
+
 
 class _Kept(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    v: int = 1
+    v: int = VERSION
     results: dict[str, list[TrialResult]] = {}
 
 
@@ -80,6 +83,7 @@ class TrialMemory:
 def _read(path: Path) -> dict[str, list[TrialResult]]:
     try:
         text = read_text(path, HostNotReady)
-        return dict(_Kept.model_validate_json(text).results) if text else {}
+        kept = _Kept.model_validate_json(text) if text else _Kept()
     except (RocmrunError, ValidationError):
         return {}
+    return dict(kept.results) if kept.v == VERSION else {}

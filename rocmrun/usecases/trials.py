@@ -14,6 +14,7 @@ from rocmrun.core.plan import Plan, canonical_json
 from rocmrun.core.probing.image import probe_plan
 from rocmrun.core.probing.protocol import bootstrap_command
 from rocmrun.core.voice import Voice
+from rocmrun.core.writes import Writes
 from rocmrun.errors import (
     CommandNotFound,
     EngineFailed,
@@ -29,6 +30,7 @@ from rocmrun.usecases.containers import CreatedContainer, check_command, check_g
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.proving import prove
 from rocmrun.usecases.secrets import secret_files
+from rocmrun.usecases.trial_writes import with_writes, written_by
 
 ROLE = "trial"
 NO_PROGRAM = "/rocmrun-canary/no-such-program"
@@ -45,11 +47,13 @@ class Trial:
     Attributes:
         deep: Whether the probe runs at the level of the verification.
         command: Runs in place of the plan's; None for the plan's own.
+        look: Whether to look at where it wrote, or was not let write.
     """
 
     plan: Plan
     deep: bool = False
     command: tuple[str, ...] | None = None
+    look: bool = False
 
 
 @dataclass(slots=True)
@@ -100,8 +104,17 @@ class Trials:
                 if isinstance(one, Attempt):
                     one.join()
             return [
-                judge(one.outcome(), oracle) if isinstance(one, Attempt) else one for one in running
+                self._judged(one, trial, oracle) if isinstance(one, Attempt) else one
+                for one, trial in zip(running, trials, strict=True)
             ]
+
+    def _judged(self, attempt: Attempt, trial: Trial, oracle: CommandOracle) -> TrialResult:
+        outcome = attempt.outcome()
+        result = judge(outcome, oracle)
+        if not trial.look:
+            return result
+        writes = written_by(self.engine, attempt.container_id, trial.plan, self.voice.detail)
+        return with_writes(result, writes, trial.plan, (outcome.stderr, outcome.stdout))
 
     def refusal(self, plan: Plan) -> str:
         """Return why the engine will not start a container of *plan*; "" when it does."""
@@ -186,6 +199,12 @@ class Trials:
         # A failing check is what a search looks for, and no news of its own.
         quiet = replace(self.voice, say=self.voice.detail, on_probe=_unheard)
         began = time.monotonic()
+        seen: list[Writes | None] = []
+
+        def look(container_id: str) -> None:
+            if trial.look:
+                seen.append(written_by(self.engine, container_id, trial.plan, self.voice.detail))
+
         try:
             proof = prove(
                 self.engine,
@@ -195,12 +214,17 @@ class Trials:
                 labels=self._labels(trial.plan),
                 voice=quiet,
                 check_files=self.check_files,
+                on_end=look,
             )
         except ProbeFailed as error:
             return TrialResult(verdict="fail", reason=error.message)
         except UNSTARTABLE as error:
             return _refused(error)
-        result = judge_probe(proof.report, self.accepted.get(trial.deep))
+        report = proof.report
+        result = judge_probe(report, self.accepted.get(trial.deep))
+        if seen:
+            said = (*(check.reason for check in report.failures), *report.stderr_tail)
+            result = with_writes(result, seen[0], trial.plan, said)
         return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
 
     def _started(self, trial: Trial) -> Plan:

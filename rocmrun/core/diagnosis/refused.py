@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from rocmrun.core.diagnosis.evidence import Body, Evidence, Quotes
 from rocmrun.core.diagnosis.finding import Look
 from rocmrun.core.diagnosis.log_text import Line
+from rocmrun.core.diagnosis.reading import read_text
+from rocmrun.core.diagnosis.words import READ_ONLY
 
 _REFUSAL = r"(?:permission denied|operation not permitted|read-only file ?system|no space left on device|errno (?:1|13|28|30)\b)"
 _FORMS = (
@@ -25,6 +27,12 @@ class Refused:
 
     path: str
     line: Line
+
+    @property
+    def printed(self) -> str:
+        """The path as it was printed."""
+        start = self.line.text.lower().find(self.path)
+        return self.line.text[start : start + len(self.path)] if start >= 0 else self.path
 
 
 def refused_paths(seen: Evidence) -> Iterator[Refused]:
@@ -66,3 +74,22 @@ def _lines(seen: Evidence, pattern: str) -> Iterator[Line]:
     for body in bodies:
         for _, line in body.matches(pattern):
             yield line
+
+
+# A shell's "/x: Read-only file system", and Node's "EROFS: read-only file system, open '/x'".
+_READ_ONLY_FORMS = (
+    rf"(?P<path>/[^\s'\"`‘’:,;()<>]{{1,400}}):? {READ_ONLY}",
+    rf"{READ_ONLY}, \w{{1,20}} ['\"](?P<path>[^'\"\n]{{1,400}})['\"]",
+)
+
+
+def read_only_paths(text: str) -> tuple[str, ...]:
+    """Return the paths that *text* names as refused because their file system is read-only, as it names them, each once."""
+    seen = read_text(text)
+    is_read_only = re.compile(READ_ONLY)
+    named = [each for each in refused_paths(seen) if is_read_only.search(each.line.lower)]
+    for body in (seen.log, seen.told):
+        for form in _READ_ONLY_FORMS:
+            named += [Refused(path=m["path"], line=line) for m, line in body.matches(form)]
+    order = sorted(named, key=lambda each: each.line.number)
+    return tuple(dict.fromkeys(each.printed for each in order))

@@ -12,9 +12,11 @@ import docker
 import docker.errors
 import requests.exceptions
 
-from rocmrun.core.run import PathOwner, PathStat
+from rocmrun.core.run import ChangeKind, PathOwner, PathStat, WritableLayer
 from rocmrun.system.engine.calls import CALL_TIMEOUT_SECONDS, translated
 
+# The engine API's numbers (github.com/moby/moby, pkg/archive, ChangeType).
+_CHANGES: dict[int, ChangeKind] = {0: "changed", 1: "added", 2: "deleted"}
 # What the daemon says of a path that leads through a loop of links (github.com/moby/sys, symlink) or a file.
 _NO_SUCH_PATH = re.compile(r"too many links|lstat .*: not a directory")
 
@@ -94,3 +96,13 @@ class EngineFiles:
                 file = archive.extractfile(member) if member.isfile() else None
                 return file.read(limit) if file else None
         return None
+
+    def written(self, container_id: str) -> WritableLayer:
+        """Return what a container has changed of its image so far, ended or not."""
+        with translated("list what the container has changed"):
+            listed = self._api.diff(container_id) or []
+            summaries = self._api.containers(all=True, size=True, filters={"id": container_id})
+        return WritableLayer(
+            changes={entry["Path"]: _CHANGES[entry["Kind"]] for entry in listed},
+            size_bytes=next((found.get("SizeRw") for found in summaries), None),
+        )
