@@ -201,7 +201,7 @@ RULES = (
     ),
     Rule(
         kind="image-manifest-unknown",
-        needs=any_of(text(r"manifest|not found"), _NO_SUCH_REFERENCE),
+        needs=any_of(text(r"manifest|not found"), _NO_SUCH_REFERENCE, _OTHER_ARCHITECTURE),
         signs=(
             Sign(7, "the registry has no such tag or digest", text(r"manifest unknown|manifest for [^\n]{1,200} not found|manifest_unknown|manifest [^\n]{0,100}not found|failed to resolve reference [^\n]{1,200}: not found|name unknown|no matching manifest")),
             Sign(7, "the registry answers that there is no such reference", _NO_SUCH_REFERENCE),

@@ -33,7 +33,7 @@ _NOT_LOADED = text(
     r"|\bamdgpu(?:-dkms)?(?: (?:kernel|dkms|driver|module)){0,3} (?:fails? to load|(?:does not|doesn't|did not|didn't|will not|won't) load|(?:cannot|could not) be loaded|(?:is|was) (?:missing|not built))"
 )
 _NODE_MISSING = text(
-    rf"{NO_NODE}[^\n]{{0,160}}/dev/kfd[^\n]{{0,80}}(?:no such file|not found|no such device|does not exist)|/dev/kfd[^\n]{{0,40}}is not a (?:character )?device|mount source /dev/kfd doesn't exist|missing source path \W?/dev/kfd|{NO_NODE_BEFORE}/dev/kfd|^\W{{0,9}}device /dev/kfd does not exist"
+    rf"{NO_NODE}[^\n]{{0,160}}/dev/kfd[^\n]{{0,80}}(?:no such file|not found|no such device|does not exist)|/dev/kfd[^\n]{{0,40}}is not a (?:character )?device|mount source /dev/kfd doesn't exist|missing source path \W?/dev/kfd|failed to start device \W?kfd\W{{1,4}}the required device path|{NO_NODE_BEFORE}/dev/kfd|^\W{{0,9}}device /dev/kfd does not exist"
 )
 _NOT_HERE = any_of(_NOT_LOADED, _NODE_MISSING, opened("ENOENT|ENODEV|ENXIO", KFD))
 _INSERT_FAILED = text(

@@ -37,7 +37,7 @@ _NO_OPEN = re.compile(
     r"\b(?:cat|head|dd|hexdump|less|od|xxd): |gathering device information|could not select device|failed to create (?:task|shim)|failed to inject"
 )
 _REMEDY = re.compile(
-    r"^(?:fix|fixed|works|worked|work_?around|good|right|right_value|after|needed|env_needed|with_|safe|remedy|solution|resolution|helped|refs?|related|unsafe|as_root|without_)"
+    r"^(?:fix|fixed|works|worked|work_?around|good|right|right_value|after|needed|env_needed|with_|safe(?!_mount)|remedy|solution|resolution|helped|refs?(?![a-z])|related|unsafe|as_root|without_)"
 )
 _KEY_VALUE = re.compile(r"^([A-Za-z_][\w.=+%-]{0,59})\s?: (.{1,4000})$")
 _ENVIRONMENT_KEYS = re.compile(r"(?:^|[._])(?:image_)?env(?:ironment)?(?:$|[._])|variables")
