@@ -17,7 +17,7 @@ from rocmrun.core.diagnosis.words import NO_SPACE
 _SHARED_MEMORY_FULL = text(
     rf"posix_fallocate[^\n]{{0,80}}{NO_SPACE}|(?:/dev/shm|shared[- ]memory|shm\w*|nccl-\w+)[^\n]{{0,120}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,120}}(?:/dev/shm|shared memory|\bshm\b|nccl)|error while creating shared memory segment|insufficient\s+shared\s+memory|out\s+of\s+shared\s+memory|exhaust\w{{0,4}}[^\n]{{0,20}}shared memory|shared memory[^\n]{{0,20}}exhaust|increase[^\n]{{0,30}}shared memory|torch_shm_manager|could not allocate [^\n]{{0,40}}shared memory|unable to (?:allocate|mmap|write|resize)[^\n]{{0,40}}(?:shared memory|/dev/shm|torch_)|failed to resize[^\n]{{0,30}}shm"
     # A semaphore is a file there too; MPI's and UCX's segments, and what a server for models shares with its stubs.
-    rf"|(?:shared_memory\.py|posixshmem)[\s\S]{{0,200}}?{NO_SPACE}|semlock\([\s\S]{{0,80}}?{NO_SPACE}|not enough space for [^\n]{{0,120}}\(the shared-memory|not enough memory to write total of[^\n]{{0,80}}/dev/shm|shared memory (?:key|pool|region)[^\n]{{0,160}}--shm-size"
+    rf"|{NO_SPACE}[^\n]{{0,30}}/(?:psm_|torch_|nccl-|sem\.)\w|(?:shared_memory\.py|posixshmem)[\s\S]{{0,200}}?{NO_SPACE}|semlock\([\s\S]{{0,80}}?{NO_SPACE}|not enough space for [^\n]{{0,120}}\(the shared-memory|not enough memory to write total of[^\n]{{0,80}}/dev/shm|shared memory (?:key|pool|region)[^\n]{{0,160}}--shm-size"
 )
 _NO_WORKERS_HELPED = all_of(
     text(r"/dev/shm|\bshm\b"),
@@ -26,7 +26,9 @@ _NO_WORKERS_HELPED = all_of(
 # A program measured it and goes on.
 _FOUND_SMALL = text(r"/dev/shm has only \d+ bytes")
 # A row of df.
-_NEARLY_FULL = text(r"\b(?:8[5-9]|9\d|100)% +/dev/shm$|/dev/shm\W[^\n]{0,40}\b(?:9\d|100) ?%")
+_NEARLY_FULL = text(
+    r"\b(?:8[5-9]|9\d|100)% +/dev/shm$|/dev/shm\W[^\n]{0,40}\b(?:9\d|100) ?%|/dev/shm\W[^\n]{0,20}\b(\d+[mg])\W{1,4}\1 used"
+)
 _LARGER_HELPED = all_of(
     text(rf"{NO_SPACE}|ncclsystemerror|unhandled system error|dataloader|\bbus error"),
     remedy(r"shm[-_ ]?size|--ipc[= ]host"),
@@ -57,16 +59,16 @@ _IOMMU_HELPED = all_of(
 _LOCK_REMOVED = remedy(r"\brm\b[^\n]{0,20}/dev/shm/(?:rocm_?smi|amd_?smi|\*)")
 _HANG = any_of(
     text(
-        r"\bhangs?\b|\bhung\b|no further output|\bstuck\b|freezes?|frozen|deadlock|watchdog|timed? ?out|takes the host down|never returns|blocks forever|no progress"
+        r"(?<!instablity or )(?<!instability or )\bhangs?\b|\bhung\b|no further output|\bstuck\b|freezes?|frozen|deadlock|watchdog|timed? ?out|takes the host down|never returns|blocks forever|no progress"
     ),
-    anywhere(r"hang"),
+    anywhere(r"(?<!instablity or )(?<!instability or )\bhang"),
 )
 _PEER = any_of(
     anywhere(r"\bp2p\b|peer[- ]to[- ]peer|iommu|peer access|direct pcie"),
     text(r"all_?reduce|rccl|nccl|# using devices"),
 )
 _NO_INTERFACE = text(
-    r"no (?:usable )?(?:socket|network|ip) interfaces?(?: found| were found)?|no interface (?:found|named)|address family not supported|network is unreachable|unable to find (?:a )?(?:usable )?(?:network )?(?:interface|address for)|no such device[^\n]{0,30}(?:eth|ifname)|bootstrap[^\n]{0,60}(?:no socket|fail|no interface)|cannot assign requested address|ifname[^\n]{0,60}(?:not found|no|invalid)"
+    r"no (?:usable )?(?:socket|network|ip) interfaces?(?: found| were found)?|no interface (?:found|named)|address family not supported|network is unreachable|unable to find (?:a )?(?:usable )?(?:network )?(?:interface|address for)|no such device[^\n]{0,30}(?:eth|ifname)|bootstrap[^\n]{0,60}(?:no socket|fail|no interface)|cannot assign requested address|\beaddrnotavail\b|ifname[^\n]{0,60}(?:not found|no|invalid)"
 )
 _NO_NAME = text(
     r"unable to resolve hostname|(?:hostname|gethostbyname|getaddrinfo(?![^\n]{0,10}thread))[^\n]{0,80}(?:not known|fail|unknown|resolve)|name or service not known|temporary failure in name resolution|could not resolve (?:host|address)|failed to resolve local"

@@ -45,6 +45,8 @@ LOCALIZED = {
         "recurso temporariamente indisponível", "risorsa temporaneamente non disponibile", "ресурс временно недоступен",
         "リソースが一時的に利用できません", "资源暂时不可用", "zasoby chwilowo niedostępne",
     ),
+    "bus error": ("bus-zugriffsfehler", "总线错误"),
+    "killed": ("terminado (killed)", "getötet", "已杀死"),
     "address already in use": (
         "die adresse wird bereits verwendet", "adresse déjà utilisée", "la dirección ya se está usando", "адрес уже используется",
         "アドレスは既に使用中です", "地址已在使用",

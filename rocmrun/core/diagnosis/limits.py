@@ -35,7 +35,7 @@ _NO_CHILD = text(rf"\bmake(?:\[\d+\])?: [\w/.-]{{1,60}}: {NOT_PERMITTED}")
 _ATTACHES = r"(?:py-spy|rbspy|phpspy|austin|pyrasite|memray attach|rocgdb|gdb|lldb|gcore|jstack|jmap|eu-stack|pstack|dlv|delve)"
 # What these print without their name, and what a library says that would read another's memory itself.
 _CANNOT_TRACE = text(
-    rf"\battach failed\b[^\n]{{0,40}}{NOT_PERMITTED}|proc_attach[^\n]{{0,40}}{NOT_PERMITTED}|disabling address space randomization[^\n]{{0,20}}{NOT_PERMITTED}|could not (?:attach to pid|launch process: fork/exec)[^\n]{{0,200}}(?:{NOT_PERMITTED}|ptrace)|does not work under ptrace|process launch failed: 'a' packet returned an error: 8|\b(?:cannot|could not|can't|unable to) attach to (?:the |a )?(?:running )?process\b|failed to suspend process[\s\S]{{0,40}}{NOT_PERMITTED}|restrictive\s+ptrace\s+settings|\bcma support\b[\s\S]{{0,80}}?\bnot\s+available"
+    rf"\battach failed\b[^\n]{{0,40}}{NOT_PERMITTED}|proc_attach[^\n]{{0,40}}{NOT_PERMITTED}|disabling address space randomization[^\n]{{0,20}}{NOT_PERMITTED}|could not (?:attach to pid|launch process: fork/exec)[^\n]{{0,200}}(?:{NOT_PERMITTED}|ptrace)|does not work under ptrace|make sure you started your container with the sys_ptrace|process launch failed: 'a' packet returned an error: 8|\b(?:cannot|could not|can't|unable to) attach to (?:the |a )?(?:running )?process\b|failed to suspend process[\s\S]{{0,40}}{NOT_PERMITTED}|restrictive\s+ptrace\s+settings|\bcma support\b[\s\S]{{0,80}}?\bnot\s+available"
 )
 # Set so, and not what a library asks for ("set ulimit -l to unlimited").
 _NO_LIMIT = r"(?:ulimit[_ -]*l\b|memlock|max locked memory)(?![^\n]{0,16}\b(?:to|should|must)\b)[^\n]{0,30}(?:unlimited|infinity|-1\b)"
@@ -52,14 +52,14 @@ _NO_COUNTERS = text(
 )
 _KILLED_AT_LIMIT = (
     r"oomkilled\W{1,5}true|reason\W{1,4}oomkilled|\boomkilled\b(?!\W{1,5}(?:false|no\b))|memory cgroup out of memory|oom-kill:constraint_memcg|constraint_memcg|killed process \d+[^\n]{0,80}(?:memcg|cgroup)|memory\.events[^\n]{0,40}oom_kill [1-9]|container[^\n]{0,40}exceeded memory limit"
-    r"|\boom[_-]kill event|killed by the cgroup out-of-memory|\boom killed\b|init was oom-killed"
+    r"|\boom[_-]kill event|killed by the cgroup out-of-memory|\boom killed\b|init was oom-killed|\bcontainer oom [0-9a-f]{6,}|^oom_kill:? [1-9]"
 )
 _KILLED_FOR_MEMORY = (
     r"out of memory: killed process|oom-killer|oom_reaper|killed process \d+"
     r"|system oom encountered|killed by the oom killer|failed with result 'oom-kill'|killed \S+ due to memory pressure|killed due to the node running low on memory|\btask \d+: out of memory"
 )
 _SIGNAL_9 = (
-    r"exit(?:ed|s)?(?: with)?(?: \(?(?:status|code)\)?)?\W{0,4}137\b|exit code\W{1,3}-9\b|return[_ ]?code ?= ?-9\b|\bsigkill\b|died with signal 9|\bsignal:? \(?9\b|signal: killed|code 137|exitcode\W{1,4}-9|^killed$"
+    r"exit(?:ed|s)?(?: with)?(?: \(?(?:status|code)\)?)?\W{0,4}137\b|exit code\W{1,3}-9\b|return[_ ]?code ?= ?-9\b|\bsigkill\b|died with signal 9|\bsignal:? \(?9\b|signal: killed|code 137|exitcode\W{1,4}-9|^killed$|code=killed, status=9"
     r"|^\S{0,40}: line \d+: +\d+ killed\b|killed signal terminated program|unable to execute command: killed|internal compiler error: killed|failed core proc\(s\): [^\n]{0,60}': -9\b"
     r"|resourceexhausted: process [^\n]{0,400}cannot allocate memory"
 )
@@ -164,7 +164,7 @@ RULES = (
             Sign(5, "it was killed with signal 9", text(_SIGNAL_9)),
             Sign(5, "a process was killed for want of memory", text(_KILLED_FOR_MEMORY)),
             Sign(-3, "the engine recorded no kill for want of memory", _NOT_FOR_MEMORY),
-            Sign(-3, "it was stopped on purpose", text(r"docker (?:stop|kill)|received sigterm|grace period")),
+            Sign(-3, "it was stopped on purpose", text(r"docker (?:stop|kill)|received sigterm|grace period|liveness probe|startup probe|stop-sigterm' timed out|forcefully exiting via sigkill")),
             Sign(-2, "shared memory is full", text(r"bus error|insufficient shared memory")),
         ),
         settles=text(r"oomkilled\b(?!\W{1,5}(?:false|no\b))|memory cgroup|memcg|oom_kill|oom-killed|out of memory: killed|exceeded memory limit|\boom[ -]kill|running low on memory"),

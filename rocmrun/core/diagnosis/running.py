@@ -29,13 +29,13 @@ _CORRECTED = all_of(
 _FIRST = r"(?:first|1st) (?:run|iteration|convolution|step|image|inference|epoch|decode|request|batch|forward|call|init\w{0,12})"
 _RESET = text(
     r"gpu reset|ring [\w.]{1,40} timeout|fence wait (?:loop )?time ?(?:d )?out|qcm fence|unrecoverable state|unsuccessful queues? preemption|gpu hang|hw exception|mode[12] reset|device lost|hiperrorlaunchtimeout|evict[^\n]{0,30}queue[^\n]{0,20}fail|queue preemption|(?:hws|mes|cp) (?:hang|failed|hung)|failed to (?:reset|wait)|mes(?: ?\(\d\))? failed to (?:response|respond)|mes ring buffer is full|failed to evict queue|asic reset failed|failed to initialize parser -125|ring [\w.]{1,20} test failed|launch timed out and was terminated|soft reset|wedged|vram is lost"
-    r"|(?:error)?device_?lost|error_device_lost|context is lost|guilty of a (?:hard|soft) recovery|not done with your previous command|waiting for fences timed out"
+    r"|(?:error)?device_?lost|error_device_lost|the context is lost|guilty of a (?:hard|soft) recovery|not done with your previous command|waiting for fences timed out"
 )
 # By the allocators of HIP, of frameworks, of servers and of the driver.
 _GPU_MEMORY_FULL = text(
-    r"(?:hip|cuda|rocm)\b[^\n]{0,40}\Wout of memory|unable to allocate[^\n]{0,40}(?:rocm|vram|buffer)|(?<!java\.lang\.)(?<!ray\.exceptions\.)outofmemoryerror|hiperroroutofmemory|hiperrormemoryallocation|below (?:the )?required gpu memory|less than desired gpu memory|not enough (?:free )?(?:gpu |device )?(?:memory|vram)(?! to write)|no available memory for the cache blocks|insufficient (?:free )?(?:gpu memory|vram)|failed to allocate[^\n]{0,80}(?:rocm|vram|device|buffer|hip|gpu|kv)|tried to allocate [\d.]+ [mgk]i?b|cudamalloc failed|rocm_?malloc|hipmalloc[^\n]{0,40}(?:fail|out)|out of device memory|resource_?exhausted(?!: process)(?![^\n]{0,300}(?:device:cpu|allocator cpu))|(?:gpu|vram|device)[^\n]{0,40}out of memory"
+    r"(?:hip|cuda|rocm)\b[^\n]{0,40}\Wout of memory|unable to allocate[^\n]{0,40}(?:rocm|vram|buffer)|(?<!java\.lang\.)(?<!ray\.exceptions\.)outofmemoryerror|hiperroroutofmemory|hiperrormemoryallocation|below (?:the )?required gpu memory|less than desired gpu memory|not enough (?:free )?(?:gpu |device )?(?:video )?(?:memory|vram)(?! to write)|no available memory for the cache blocks|insufficient (?:free )?(?:gpu memory|vram)|failed to allocate[^\n]{0,80}(?:rocm|vram|device|buffer|hip|gpu|kv)|tried to allocate [\d.]+ [mgk]i?b|cudamalloc failed|rocm_?malloc|hipmalloc[^\n]{0,40}(?:fail|out)|out of device memory|resource_?exhausted(?!: process)(?![^\n]{0,300}(?:device:cpu|allocator cpu))|(?:gpu|vram|device)[^\n]{0,40}out of memory"
     r"|allocator \(gpu_\d+_bfc\) ran out of memory|error_?out_?of_?device_?memory|device memory allocation of size|larger than the available kv cache memory|number of tokens that can be stored in kv cache|not enough memory\b[^\n]{0,40}--mem-fraction-static|\b(?:prefill|decode) out of memory|not enough memory to handle \d+ (?:prefill )?tokens"
-    r"|available free mem : \d{1,3} mb|not enough memory for command submission|memory not available to allocate buffer|params backend buffer failed|blas_status_alloc_failed|failed to (?:cuda|hip) calloc|out of gpu (?:and shared host )?memory|not enough (?:space for (?:the )?)?kv[- ]?cache"
+    r"|available free mem : \d{1,3} mb|not enough memory for command submission|memory not available to allocate buffer|params backend buffer failed|\[ttm\] (?:buffer eviction failed|failed to find memory space)|failed to pin framebuffer with error -12|blas_status_alloc_failed|failed to (?:cuda|hip) calloc|out of gpu (?:and shared host )?memory|not enough (?:space for (?:the )?)?kv[- ]?cache"
 )
 # The scheduler has none to give: others hold them, or no plugin offers any.
 _NONE_TO_GIVE = text(
@@ -43,7 +43,7 @@ _NONE_TO_GIVE = text(
 )
 _ON_CPU = text(
     r"(?:running|runs?|inference|falling|falls|fell|fallback|defaulting|using|switch\w*)[^\n]{0,30}(?:on|to|back to|back on) (?:the )?cpu\b|cpu fallback|offloaded 0/|library=cpu|compute\W{1,4}cpu|using cpu\b|100% cpu|cpu_avx|device(?:_type|_name)?\W{1,4}cpu\b|no compatible gpus|gpu usage[^\n]{0,10}\b0 ?%"
-    r"|no usable gpu found|gpu-layers option will be ignored|(?:rocm|cuda|migraphx)executionprovider' is not in available provider|fp16 is not supported on cpu|device set to use cpu|device_type of 'cuda', but cuda is not available|no accelerator is found|gpu available: (?:false|no)\b|\bonly (?:uses |on |runs on )?(?:the )?cpu\b|(?:layers|tensors|model)[^\n]{0,20}\b(?:are|is|stays?|all) on (?:the )?cpu\b|layers on (?:the )?cpu\b|gpu is (?:not|never) used|changed from gpu to cpu"
+    r"|no usable gpu found|gpu-layers option will be ignored|(?:rocm|cuda|migraphx)executionprovider' is not in available provider|fp16 is not supported on cpu|device set to use cpu|device_type of 'cuda', but cuda is not available|no accelerator is found|gpu available: (?:false|no)\b|\bonly (?:uses |on |runs on )?(?:the )?cpu\b|(?:layers|tensors|model)[^\n]{0,20}\b(?:are|is|stays?|all) on (?:the )?cpu\b|layers on (?:the )?cpu\b|gpu is (?:not|never) used|total vram\W{1,4}0 b\b|changed from gpu to cpu"
 )
 
 
@@ -147,7 +147,7 @@ RULES = (
             Sign(3, "vLLM asks it which platform this is, and knows none", text(r"unspecifiedplatform")),
             Sign(-6, "it finds the GPU, which is busy", text(r"amdsmi_status_busy")),
             Sign(5, "a server that asks it knows no platform", all_of(text(r"failed to infer device type|unspecifiedplatform"), text(r"amd-?_?smi"))),
-            Sign(2, "HIP finds it", text(r"rocminfo[^\n]{0,40}(?:works|lists|fine|shows|gfx)|is_available\W{0,6}true|hip[^\n]{0,30}(?:works|fine|sees)|torch[^\n]{0,30}works")),
+            Sign(2, "HIP finds it", text(r"rocminfo[^\n]{0,40}(?:works|lists|fine|shows|gfx)|is_available\W{0,6}true|device_count\W{1,6}[1-9]|hip[^\n]{0,30}(?:works|fine|sees)|torch[^\n]{0,30}works")),
             Sign(-3, "partitions are shown in part", text(r"\b[cdtq]px\b")),
             Sign(-4, "a node cannot be opened", opened("EACCES|EPERM|ENOENT|EINVAL|ENOMEM", r"/dev/kfd")),
             Sign(-3, "this is WSL, where it is expected", anywhere(r"\bwsl|/dev/dxg")),

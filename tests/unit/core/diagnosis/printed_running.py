@@ -28,6 +28,9 @@ PRINTED: tuple[tuple[str, str, str], ...] = (
     ("oom-vram", "NVIDIA/nccl src/include/alloc.h", "NCCL WARN Failed to CUDA calloc 6291456 bytes"),
     ("oom-vram", "triton-lang/triton third_party/amd/backend/driver.c", "RuntimeError: Triton Error [HIP]:  Code: 2, Messsage: out of memory"),
     ("oom-vram", "blender/blender intern/cycles", "System is out of GPU memory"),
+    ("oom-vram", "torvalds/linux drivers/gpu/drm/ttm/ttm_bo.c", "[TTM] Buffer eviction failed"),
+    ("oom-vram", "torvalds/linux drivers/gpu/drm/amd/display", "[drm:dm_plane_helper_prepare_fb [amdgpu]] *ERROR* Failed to pin framebuffer with error -12"),
+    ("oom-vram", "microsoft/DirectML torch-directml", "RuntimeError: Could not allocate tensor with 1073741824 bytes. There is not enough GPU video memory available!"),
     # Somebody else has it.
     ("gpu-busy", "ROCm/amdsmi", "AmdSmiLibraryException: Error code: 30 | AMDSMI_STATUS_BUSY - Device busy"),
     ("gpu-busy", "kubernetes/kubernetes scheduler", "0/3 nodes are available: 3 Insufficient amd.com/gpu. preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod."),
@@ -70,8 +73,10 @@ PRINTED: tuple[tuple[str, str, str], ...] = (
     ("cpu-fallback", "pytorch/pytorch torch/utils/data/dataloader.py", "UserWarning: 'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used."),
     ("cpu-fallback", "Lightning-AI/pytorch-lightning", "GPU available: False, used: False"),
     ("cpu-fallback", "dmlc/xgboost src/context.cc", "WARNING: Device is changed from GPU to CPU as we couldn't find any available GPU on the system."),
+    ("cpu-fallback", "ollama/ollama server/routes.go", 'level=INFO source=routes.go:1648 msg="entering low vram mode" "total vram"="0 B" threshold="20.0 GiB"'),
     # SMI, and a warning.
     ("amdsmi-empty", "ROCm/amdsmi amdsmi_cli", "ERROR:root:Unable to detect any GPU devices, check amdgpu version and module status (sudo modprobe amdgpu)"),
+    ("amdsmi-empty", "ROCm/amdsmi", "amdsmi init failed, AMDSMI_STATUS_DRIVER_NOT_LOADED\ntorch.cuda.device_count(): 8"),
     ("amdsmi-empty", "pytorch/pytorch torch/cuda/__init__.py", "UserWarning: Can't initialize amdsmi - Error code: 34"),
     ("amdsmi-empty", "pytorch/pytorch torch/cuda/__init__.py", "ModuleNotFoundError: amdsmi does not seem to be installed or it can't be imported."),
     ("numa-balancing", "ROCm/aiter aiter/jit/core.py", '[aiter] WARNING: NUMA balancing is enabled, which may cause errors. It is recommended to disable NUMA balancing by running "sudo sh -c \'echo 0 > /proc/sys/kernel/numa_balancing\'"'),
