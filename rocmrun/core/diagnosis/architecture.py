@@ -10,6 +10,7 @@ from rocmrun.core.diagnosis.looks import (
     any_of,
     anywhere,
     fact,
+    remedy,
     text,
     told,
     variable,
@@ -38,7 +39,7 @@ _NOT_LISTED = (
 _NO_CODE = text(
     rf"{_FAILED_TO_RUN}|{_NUMBERED}|{_NOT_LISTED}"
     r"|(?:gfx\w+|(?<!model )\barch\w*)[^\n]{0,60}(?:not (?:in|among|supported|compiled|built)|unsupported|is not supported)|not (?:compiled|built) (?:for|with) [^\n]{0,40}(?:gfx|arch)|not compatible with the current pytorch|hipblaslt[^\n]{0,60}unsupported arch"
-    r"|\b(?:no|without|lacks?|missing) (?:\w+ ){0,2}gfx\w{2,8} (?:kernels?|code|support|files?|binar\w{1,4}|targets?)|support for gfx\w{2,8} (?:was |is |has been )?(?:dropped|removed|missing)"
+    r"|\b(?:no|without|lacks?|missing) (?:\w+ ){0,2}gfx\w{2,8} (?:kernels?|code|support|files?|binar\w{1,4}|targets?)|\b(?:no|without|lacks?|missing) (?:\w+ ){1,3}for gfx\w{2,8}|gfx\w{2,8}\b[^\n]{0,40}\bno longer supported|unsupported (?:target|gpu|arch\w*)\b[^\n]{0,20}\bgfx\w|does(?: not|n't) support [^\n]{0,20}\bgfx\w|support for gfx\w{2,8} (?:was |is |has been )?(?:dropped|removed|missing)"
 )
 _OF_ROCM_OR_TORCH = r"hipblaslt|rocblas|tensile|get_arch_list|current pytorch"
 _ISA = text(r"invalid_isa|0x100f|instruction set architecture is invalid")
@@ -48,7 +49,13 @@ _UNREADABLE = text(
 _OVERRIDE = any_of(
     variable(r"HSA_OVERRIDE_GFX_VERSION(?:_\d+)?"),
     told(r"^override"),
-    text(r"hsa_override_gfx_version[= :]+\S*\d"),
+    text(r"hsa_override_gfx_version(?:[= :]+| (?:is |was )?(?:set )?to )\S*\d"),
+)  # Without it the fault went away.
+_REMOVED = any_of(
+    remedy(r"\b(?:remov|unset|without|drop|delet|clear)\w{0,4}\b[^\n]{0,30}hsa_override"),
+    text(
+        r"\b(?:remov|unset|without|clear)\w{0,4}\b[^\n]{0,30}hsa_override\w*[^\n]{0,40}\b(?:works|worked|fixes|fixed|helps|helped|is fine)\b"
+    ),
 )
 
 # What a build was made for, and which GPU there is.
@@ -103,9 +110,10 @@ RULES = (
     Rule(
         kind="hsa-override-wrong",
         symptom="arch",
-        needs=any_of(_UNREADABLE, all_of(fact(_emptied), text(rf"{NO_GPU}|out_of_resources")), all_of(any_of(_OVERRIDE, _ISA), any_of(_NO_CODE, _ISA, text(CRASH), text(FAULT), text(r"hang|nan\b|garbage|wrong result|shows gfx")))),
+        needs=any_of(_UNREADABLE, all_of(fact(_emptied), text(rf"{NO_GPU}|out_of_resources")), all_of(any_of(_OVERRIDE, _ISA, _REMOVED), any_of(_NO_CODE, _ISA, text(CRASH), text(FAULT), text(r"hang|nan\b|garbage|wrong result|shows gfx")))),
         signs=(
             Sign(4, "HSA_OVERRIDE_GFX_VERSION claims another GPU", _OVERRIDE),
+            Sign(2, "it went away without the override", _REMOVED),
             Sign(7, "the runtime cannot read the override, and takes no GPU for the one that is there", _UNREADABLE),
             Sign(3, "it is set to nothing, which is not the same as not set", fact(_emptied)),
             Sign(-6, "it fails without the override too", anywhere(r"without[^\n]{0,20}(?:override|hsa_override\w*)[^\n]{0,120}\b(?:same|still|too)\b|\b(?:same|still)\b[^\n]{0,60}without[^\n]{0,20}override")),
@@ -116,6 +124,6 @@ RULES = (
             Sign(2, "its form is not MAJOR.MINOR.STEPPING", fact(_undotted)),
             Sign(-4, "a processor's own GPU is named too", text(r"\bi-?gpu\b|integrated|vega 8\b")),
         ),
-        settles=any_of(_OVERRIDE, _UNREADABLE),
+        settles=any_of(_OVERRIDE, _UNREADABLE, _REMOVED),
     ),
 )  # fmt: skip

@@ -14,7 +14,7 @@ NO_C_COMPILER = (
     # gcc itself, without its compiler proper
     r"|(?:error trying to exec|cannot execute) '?cc1(?:plus)?'?"
     # what a linker starts every program with
-    r"|cannot find (?:-l(?:stdc\+\+|gcc(?:_s)?|c|m|python\S{1,8})|crt[1in]\.o)(?![\w+-])|unable to find library -l(?:stdc\+\+|gcc(?:_s)?|c|m)(?![\w+-])"
+    r"|cannot find (?:'ld'|-l(?:stdc\+\+|gcc(?:_s)?|c|m|python\S{1,8})|crt[1in]\.o)(?![\w+-])|unable to find library -l(?:stdc\+\+|gcc(?:_s)?|c|m)(?![\w+-])"
 )
 NO_HEADER = r"fatal error: [^\n]{0,80}(?:file not found|no such file)|'(?:[\w./+-]{1,80}\.h(?:pp|xx)?|limits|cmath|cstdint|cstddef|iostream|string|type_traits|algorithm|utility|array|new|atomic|memory|vector|complex|initializer_list)' file not found|python\.h: no such file|include[^\n]{0,60}not found in[^\n]{0,40}include path"
 # What mended it.
@@ -29,12 +29,12 @@ ROCM_TOOL_MISSING = (
     # torch's and aiter's builds
     r"|rocm_home environment variable is not set|rocm version file not found"
     # CMake
-    r"|failed to find rocm root directory|no cmake_hip_compiler could be found|by not providing \W?find(?:hip\S{0,12}|roc\w{1,12}|miopen|rccl|amd\w{1,12})\.cmake"
+    r"|failed to find rocm root directory|no cmake_hip_compiler could be found|by not providing \W?find(?:hip\S{0,12}|roc\w{1,12}|miopen|rccl|amd\w{1,12})\.cmake|package configuration file provided by \"(?:hip\S{0,12}|roc\w{1,12}|miopen|rccl)\""
 )
 # CUDA's: what asks for them was written for it.
 CUDA_TOOLKIT_MISSING = (
     r"cuda_home (?:environment variable )?(?:is )?not set|set the cuda_home|nvcc[^\n]{0,40}(?:not found|no such file)"
-    r"|(?:failed to|could not) find nvcc|no cmake_cuda_compiler could be found|could not find cuda(?:toolkit)? \(missing|specify cuda_toolkit_root_dir|by not providing \W?findcuda\S{0,12}\.cmake"
+    r"|(?:failed to|could not) find nvcc|no cmake_cuda_compiler could be found|could not find cuda(?:toolkit)? \(missing|specify cuda_toolkit_root_dir|cuda_home does not exist|cannot find cuda installation|by not providing \W?findcuda\S{0,12}\.cmake"
 )
 _CUDA_HEADER = r"(?:cuda(?:_runtime(?:_api)?|_fp16|_bf16|_fp8|_profiler_api)?|cublas(?:_v2|lt)?|cudnn\w{0,20}|cusparse|cusolver\w{0,4}|curand\w{0,10}|cufft|nvtx3/\S{1,30}|nvrtc|nvml)\.h(?:pp)?"
 CUDA_HEADER_MISSING = (

@@ -46,7 +46,7 @@ _LINKED_AS_ANOTHER = text(
 _PYTHON = r"(?:/[\w.+-]{1,60}){0,8}/?python(?:3(?:\.\d{1,2})?)?"
 _AMD_GPU = text(r"\bgfx\d|radeon|instinct|\bamd\b|\bmi\d{2,3}x?\b|\brx ?\d{3,4}|\b\d{4} ?xtx?\b")
 _OTHER_VENDOR = text(
-    r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver|\b(?:torch|wheels?)\b[^\n]{0,30}\bcuda\b[^\n]{0,30}\b(?:even (?:when|though|if)|although|despite|instead of|rather than)\b[^\n]{0,20}\brocm\b|cuda driver version is insufficient for cuda|(?:py)?torch\b[^\n]{0,40}\b(?:is|gives|has|got|installs?)\b (?:me )?(?:only )?(?:the |a )?(?:cpu|cuda|nvidia)(?:-only)? (?:version|build|variant|wheel)\b(?! of)|pytorch was compiled without cuda support|libcudart functions unavailable"
+    r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver|\b(?:torch|wheels?)\b[^\n]{0,30}\bcuda\b[^\n]{0,30}\b(?:even (?:when|though|if)|although|despite|instead of|rather than)\b[^\n]{0,20}\brocm\b|cuda driver version is insufficient for cuda|(?:py)?torch\b[^\n]{0,40}\b(?:is|gives|has|got|installs?)\b (?:me )?(?:only )?(?:the |a )?(?:cpu|cuda|nvidia)(?:-only)? (?:version|build|variant|wheel)\b(?! of)|\btorch (?:with|for) cuda\b[^\n]{0,30}\bnot (?:with |for )?rocm|pytorch was compiled without cuda support|libcudart functions unavailable"
 )
 # An extension that was built for CUDA says which torch it wanted, and which one is there.
 _BUILT_FOR_CUDA = text(
@@ -263,7 +263,7 @@ RULES = (
     Rule(
         kind="image-toolchain-path",
         symptom="compile",
-        needs=any_of(text(rf"llvm_path|hip_path|rocm_path|rocm_home|device[- ]lib|amdgcn|{ROCM_TOOL_MISSING}|{ROCM_TOOL_TOLD}"), _OWN_COMPILER_ELSEWHERE),
+        needs=any_of(text(rf"llvm_path|hip_clang_path|hip_path|rocm_path|rocm_home|device[- ]lib|amdgcn|{ROCM_TOOL_MISSING}|{ROCM_TOOL_TOLD}"), _OWN_COMPILER_ELSEWHERE),
         signs=(
             Sign(6, "a tool of ROCm's compiler is not where it is looked for", text(ROCM_TOOL_MISSING)),
             Sign(4, "a tool of ROCm is said to be missing", all_of(text(ROCM_TOOL_TOLD), absent(text(ROCM_TOOL_MISSING)))),

@@ -14,6 +14,8 @@ CUDA_LIBRARY = rf"lib{_CUDA}\b[^\s:]{{0,30}}\.so"
 def _missing(library: str, name: str) -> str:
     return (
         rf"{library}[^\n]{{0,120}}{NO_FILE}|{NO_FILE}[^\n]{{0,120}}{library}"
+        # a loader that stops at the name, and what loads by hand
+        rf"|error while loading shared libraries: {library}|(?:unable to|could not|cannot|can't|failed to) (?:load|find|open|locate) (?:(?:shared|dynamic|the) )?(?:library )?\W?(?:/\S{{0,80}}/)?{library}|dlopen\W{{1,3}}{library}\S{{0,10}} failed"
         # ld, lld
         rf"|cannot find -l{name}(?![\w-])|unable to find library -l{name}(?![\w-])"
     )

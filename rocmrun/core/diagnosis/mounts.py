@@ -39,6 +39,10 @@ _ENFORCED_THERE = all_of(
     ),
     unquoted(anywhere(EVERY_RIGHT_WORKS)),
 )
+_PRIVILEGES_HELPED = all_of(
+    text(r"\bsudo\b|\bsu\b|setuid"),
+    remedy(r"no[-_ ]new[-_ ]priv|allowprivilegeescalation"),
+)
 # Podman and Docker relabel what is mounted with :z, where they may.
 _RELABEL_REFUSED = text(
     r"selinux relabeling of \S{1,200} is not allowed|lsetxattr\(label=[^\n]{1,300}(?:not permitted|not supported|denied)"
@@ -79,7 +83,7 @@ RULES = (
     ),
     Rule(
         kind="no-new-privileges-setuid",
-        needs=text(r"effective uid is not 0|no[ -]new[ -]privileges|no_new_privs|must be suid|must be setuid|setuid|unable to (?:change|set) [^\n]{0,20}(?:gid|uid)|sudo: "),
+        needs=any_of(_PRIVILEGES_HELPED, text(r"effective uid is not 0|no[ -]new[ -]privileges|no_new_privs|must be suid|must be setuid|setuid|unable to (?:change|set) [^\n]{0,20}(?:gid|uid)|sudo: ")),
         signs=(
             Sign(6, "sudo cannot become another user: setuid has no effect", text(r"no new privileges|must be (?:owned by uid 0 and have the )?setuid|setresuid\([^\n]{0,60}(?:not permitted|eperm)|su: cannot set (?:groups|user)|setgroups[^\n]{0,30}not permitted|unable to change to (?:root|runas) [gu]id")),
             Sign(4, "sudo runs without root's rights: no-new-privileges, or a file system without setuid", text(r"effective uid is not 0|\bsu: must be suid to work|doas: not installed setuid")),
@@ -100,7 +104,7 @@ RULES = (
             )),
             Sign(4, "the working directory may not be entered", text(rf"chdir to cwd[^\n]{{0,120}}{DENIED}")),
             Sign(2, "it is a mount", any_of(flag(r"^(?:-v|--volume|--mount)="), told(r"mount|volume|bind"))),
-            Sign(-4, "it is a cache", text(rf"{DENIED}[^\n]{{0,80}}(?:\.cache|\.triton|miopen|site-packages)")),
+            Sign(-4, "it is a cache", text(rf"{DENIED}[^\n]{{0,80}}(?:\.cache|\.triton|miopen|site-packages|models--)")),
             Sign(-5, "it is a device node", NODE_DENIED),
             Sign(-4, "capabilities were dropped, and the process is root inside", all_of(flag(r"--cap-drop=all"), absent(fact(user_named)))),
             Sign(-3, "SELinux refused", LABELLED_FILES),

@@ -5,7 +5,7 @@ from rocmrun.core.diagnosis.looks import absent, all_of, any_of, text, told
 from rocmrun.core.diagnosis.words import ATTENTION
 
 _QUANTIZERS = r"bitsandbytes|\bbnb\b|auto_?gptq\w{0,8}|gptqmodel|exllama|\bawq(?:_ext\w{0,4})?\b|autoawq|marlin|\bhqq\b|quark|torchao|fbgemm"
-_LACKING = r"without gpu support|could not (?:find|load|import)|not (?:found|available|installed|supported|compiled|built)|no such file|cannot (?:open|import)|no module named|unavailable|undefined symbol|failed to (?:load|import)|unsupported|does(?: not|n't) support|no support|error"
+_LACKING = r"without gpu support|could not (?:find|load|import)|not (?:found|available|installed|supported|compiled|built)|no such file|cannot (?:open|import)|no module named|unavailable|undefined symbol|failed to (?:load|import)|unsupported|does(?: not|n't) support|no support|(?:has|have) no (?:\w+ )?(?:wheels?|builds?|binar\w{1,4}|kernels?)\b|error"
 _QUANTIZER_LACKING = (
     rf"(?:{_QUANTIZERS})[^\n]{{0,200}}(?:{_LACKING})|(?:{_LACKING})[^\n]{{0,200}}(?:{_QUANTIZERS})"
 )
@@ -33,7 +33,7 @@ RULES = (
         needs=any_of(text(ATTENTION), text(r"no available kernel")),
         signs=(
             Sign(5, "no kernel for attention is built for this GPU", text(r"no available kernel")),
-            Sign(5, "flash attention is not there", text(rf"(?:{ATTENTION})[^\n]{{0,120}}(?:not (?:used|compiled|available|supported|found|installed|enabled)|no module|missing|no such file|unsupported|file not found|error|disabled|only supports|failed|fails\b|does(?: not|n't) (?:support|work))|(?:not supported|invalid|unsupported)[^\n]{{0,20}}(?:{ATTENTION})|(?:{ATTENTION})[^\n]{{0,300}}does not support this problem|(?:no module named|no operator found for|cannot import|not compiled with|could not import|requires|failed building wheel for|not built with|no such file)[^\n]{{0,80}}(?:{ATTENTION})")),
+            Sign(5, "flash attention is not there", text(rf"(?:{ATTENTION})[^\n]{{0,120}}(?:not (?:used|compiled|available|supported|found|installed|enabled)|no module|missing|no such file|unsupported|file not found|error|disabled|only supports|failed|fails\b|does(?: not|n't) (?:support|work)|(?:has|have) no (?:\w+ )?(?:wheels?|builds?|binar\w{1,4}|kernels?)\b)|(?:not supported|invalid|unsupported)[^\n]{{0,20}}(?:{ATTENTION})|(?:{ATTENTION})[^\n]{{0,300}}does not support this problem|(?:no module named|no operator found for|cannot import|not compiled with|could not import|requires|failed building wheel for|not built with|no such file)[^\n]{{0,80}}(?:{ATTENTION})")),
             Sign(1, "the target is named", told(r"gfx")),
         ),
     ),

@@ -99,7 +99,7 @@ _NO_TMP = (
 )
 _MEMORY_DIRECTORY = variable("TMPDIR", r"/dev/shm")
 # Names of hosts that files of the hub come from, and how resolvers and sockets say no.
-_HUB = r"(?:huggingface\.co\b|\bhf\.co\b|\bthe (?:hugging ?face )?hub\b(?= ?[:,.]|$))"
+_HUB = r"(?:huggingface\.co\b|\bhf\.co\b|\bhugging face\b(?! ?/)|\bthe (?:hugging ?face )?hub\b(?= ?[:,.]|$))"
 _UNREACHED = r"(?:failed to resolve|could not resolve|max retries|name resolution|unreachable|connection (?:refused|error)|timed out|not known|no such host|dns error|(?:can ?not|can't|could not|couldn't|unable to) (?:reach|connect)|no (?:internet|network|access))"
 _PROGRAM = r"(?!/tmp/)(?!/dev/)[\w./+-]{1,160}"
 _CARGO_REFUSED = all_of(
@@ -108,7 +108,7 @@ _CARGO_REFUSED = all_of(
 _NO_NAME = (
     r"getpwuid|uid not found|i have no name!|cannot find name for (?:user|group) id|no user exists for uid|no passwd entry|(?:user ?id|uid) \d+ (?:not found|does not exist|is unknown)|unknown user ?id|unable to (?:determine|find|get) (?:the )?(?:current )?user ?name|no username set|lookup current user|user: (?:lookup|unknown) (?:user|userid)|current user[^\n]{0,40}not found|failed to get (?:the )?(?:current )?user(?:name)?\b|getpass\.getuser"
     # git, sudo, PostgreSQL, Node, D-Bus, Java
-    r"|unable to look up current user in the passwd|you do not exist in the passwd database|could not look up (?:effective|local) user id|local user with id \d+ does not exist|uv_os_get_passwd returned enoent|could not get password database information for uid|nullpointerexception: invalid null input: name"
+    r"|(?:\buids?\b|\buser\b)[^\n]{0,60}\b(?:no entry|not) in (?:the )?(?:/etc/)?passwd\b|unable to look up current user in the passwd|you do not exist in the passwd database|could not look up (?:effective|local) user id|local user with id \d+ does not exist|uv_os_get_passwd returned enoent|could not get password database information for uid|nullpointerexception: invalid null input: name"
 )
 
 
@@ -252,9 +252,9 @@ RULES = (
     Rule(
         kind="hf-offline",
         symptom="network",
-        needs=text(r"offline|huggingface|hf_hub|hub\b|localentrynotfound|incompletesnapshot"),
+        needs=text(r"offline|hugging ?face|hf_hub|hub\b|localentrynotfound|incompletesnapshot"),
         signs=(
-            Sign(6, "a download is asked for, and downloads are switched off", text(r"offline ?mode ?is ?enabled|offlinemodeisenabled|hf_hub_offline|transformers_offline|outgoing traffic has been disabled|local_files_only")),
+            Sign(6, "a download is asked for, and downloads are switched off", text(r"offline ?mode ?is ?enabled|\boffline mode\b: true|offlinemodeisenabled|hf_hub_offline|transformers_offline|outgoing traffic has been disabled|local_files_only")),
             Sign(5, "a file of the model is not in the cache, and cannot be fetched", text(r"localentrynotfound|cannot find the requested files in the (?:local|disk|cached)|couldn'?t connect to '?https://huggingface|can'?t load (?:the )?(?:configuration|tokenizer|model)[^\n]{0,120}huggingface|we couldn'?t connect")),
             Sign(5, "huggingface.co cannot be reached", any_of(text(rf"{_HUB}[^\n]{{0,200}}{_UNREACHED}|{_UNREACHED}[^\n]{{0,200}}{_HUB}"), all_of(text(_HUB), text(r"network is unreachable|temporary failure in name resolution")))),
             Sign(5, "a model in the cache is not whole, and the rest cannot be fetched", text(r"cached snapshot for [^\n]{1,200} is incomplete")),
@@ -267,10 +267,10 @@ RULES = (
         needs=text(rf"{DENIED}|{starts.refused(_PROGRAM)}"),
         signs=(
             Sign(6, "a program on PATH, or the entrypoint, may not be executed or entered", text(
-                rf"exec[^\n]{{0,12}}(?:user process|format)?[^\n]{{0,80}}\"?/?[\w./-]*\"?:? (?:stat [^\n]{{0,80}}: )?{DENIED}|execv\w*\([^\n]{{0,200}}\beacces|exec: \"[^\"]{{1,200}}\"[^\n]{{0,80}}{DENIED}|(?:/usr/(?:local/)?s?bin|/opt|/root|/entrypoint|/docker-entrypoint|/app|/venv|/home)[^\s:'\"]{{0,160}}(?:\.sh|/bin/[\w.-]+|entrypoint)['\"]?: {DENIED}|{DENIED}: '(?:/usr|/opt|/root|/app|/venv)[^'\n]{{0,160}}/bin/[^'\n]+'|(?:ba|da|z)?sh: (?![^\n]{{0,20}}cannot open)[^\n]{{0,40}}/[^\n:]{{1,160}}: {DENIED}|cannot execute[^\n]{{0,40}}{DENIED}|unable to start container process[^\n]{{0,200}}{DENIED}"
+                rf"exec(?!utable stack)[^\n]{{0,12}}(?:user process|format)?[^\n]{{0,80}}\"?/?[\w./-]*\"?:? (?:stat [^\n]{{0,80}}: )?{DENIED}|execv\w*\([^\n]{{0,200}}\beacces|exec: \"[^\"]{{1,200}}\"[^\n]{{0,80}}{DENIED}|(?:/usr/(?:local/)?s?bin|/opt|/root|/entrypoint|/docker-entrypoint|/app|/venv|/home)[^\s:'\"]{{0,160}}(?:\.sh|/bin/[\w.-]+|entrypoint)['\"]?: {DENIED}|{DENIED}: '(?:/usr|/opt|/root|/app|/venv)[^'\n]{{0,160}}/bin/[^'\n]+'|(?:ba|da|z)?sh: (?![^\n]{{0,20}}cannot open)[^\n]{{0,40}}/[^\n:]{{1,160}}: {DENIED}|cannot execute[^\n]{{0,40}}{DENIED}|unable to start container process[^\n]{{0,200}}{DENIED}"
             )),
             Sign(6, "an engine, an init or a program may not execute what it is to start", text(starts.refused(_PROGRAM))),
-            Sign(6, "a program was looked for along PATH, and a directory there may not be entered", refused(r"(?!.*\.(?:so|py|pyc|whl|json|txt|lock|db|log|tmp)\b)[\w.+-]+$")),
+            Sign(6, "a program was looked for along PATH, and a directory there may not be entered", refused(r"(?!rlimit_)(?!.*\.(?:so|py|pyc|whl|json|txt|lock|db|log|tmp)\b)[\w.+-]+$")),
             Sign(4, "a shell may not read the script that it is given", text(rf"\bsh: [^\n]{{0,20}}cannot open (?!/tmp/)[^\n]{{1,160}}: {DENIED}")),
             Sign(1, "the process is not root inside", any_of(flag(r"^(?:--user|-u)=(?!0|root)"), text(r"non-?root|uid=[1-9]|runasuser: [1-9]|securitycontext\.runasuser: [1-9]"))),
             Sign(-5, "it is the working directory", text(r"chdir to cwd")),
