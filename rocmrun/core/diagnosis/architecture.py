@@ -32,7 +32,7 @@ _NOT_LISTED = (
     # ollama, TensorFlow, aiter, Text Generation Inference
     r"|amdgpu is not supported \(supported types|the supported amdgpu versions are|unknown gpu architecture: gfx|rocm capability \d{1,2} \d{1,2} is not supported"
     # clang and LLVM
-    r"|invalid target id 'gfx|'gfx\w{2,8}' is not a recognized processor|cannot find rocm device library for gfx"
+    r"|unknown target cpu 'gfx|unsupported hip gpu architecture|cannot select: intrinsic %llvm\.amdgcn|hip_error_nobinaryforgpu|invalid target id 'gfx|'gfx\w{2,8}' is not a recognized processor|cannot find rocm device library for gfx"
     # the runtime's own
     r"|device id 0x\w{1,4} is not supported in libhsakmt|hsa_override_gfx_version may be needed"
 )

@@ -104,7 +104,7 @@ RULES = (
             )),
             Sign(4, "the working directory may not be entered", text(rf"chdir to cwd[^\n]{{0,120}}{DENIED}")),
             Sign(2, "it is a mount", any_of(flag(r"^(?:-v|--volume|--mount)="), told(r"mount|volume|bind"))),
-            Sign(-4, "it is a cache", text(rf"{DENIED}[^\n]{{0,80}}(?:\.cache|\.triton|miopen|site-packages|models--)")),
+            Sign(-4, "it is a cache", text(rf"{DENIED}[^\n]{{0,80}}(?:\.cache|\.triton|miopen|site-packages|models--)|(?:\.cache|\.triton|miopen|models--)\S{{0,160}} ?{DENIED}")),
             Sign(-5, "it is a device node", NODE_DENIED),
             Sign(-4, "capabilities were dropped, and the process is root inside", all_of(flag(r"--cap-drop=all"), absent(fact(user_named)))),
             Sign(-3, "SELinux refused", LABELLED_FILES),

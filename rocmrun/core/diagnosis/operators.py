@@ -19,10 +19,11 @@ _FOR_CUDA_ALONE = text(
 RULES = (
     Rule(
         kind="quantization-ext-not-rocm",
-        needs=any_of(text(_QUANTIZERS), _FOR_CUDA_ALONE),
+        needs=any_of(text(rf"{_QUANTIZERS}|setup failed despite|str2optimizer32bit"), _FOR_CUDA_ALONE),
         signs=(
             Sign(6, "a method of quantisation has no kernels for ROCm", all_of(_FOR_CUDA_ALONE, absent(text(_QUANTIZER_LACKING)))),
             Sign(6, "a library for quantised weights has no build for this ROCm", text(_QUANTIZER_LACKING)),
+            Sign(6, "bitsandbytes says that it found no build to load", text(r"(?:cuda|rocm) setup failed despite (?:gpu|cuda|rocm) being available|name 'str2optimizer32bit' is not defined|\bbin /\S{1,200}/libbitsandbytes_cpu\.so")),
             Sign(4, "it takes its build for the CPU", text(r"load\w{0,6}[^\n]{0,160}libbitsandbytes_cpu")),
             Sign(1, "it looked for a file of another ROCm version", text(r"_rocm\d\d\b|libbitsandbytes_(?:rocm|hip|cpu)")),
             Sign(-3, "it is a warning about an experimental build", text(r"experimental")),

@@ -93,15 +93,16 @@ _TMP_READ_ONLY = all_of(
     absent(_CACHE_REFUSED),
 )
 _NO_TMP = (
-    rf"temp_directory_path|no usable temporary directory|(?:no such file or directory|not a directory|does not exist|cannot create|cannot access)\W{{1,4}}/tmp(?:['\"/ ]|$)|/tmp['\"]?\W{{0,3}}(?:: )?(?:no such file|not a directory|does not exist|is missing)|tmpdir[^\n]{{0,60}}(?:missing|does not exist|no such|not a directory|not writable|invalid)|mk[sd]temp[^\n]{{0,60}}(?:no such file|fail)|no \S{{0,4}}/tmp"
+    rf"temp_directory_path|no usable temporary directory|(?:no such file or directory|not a directory|does not exist|cannot create|cannot access)\W{{1,4}}/tmp(?:['\"/ ]|$)|/tmp['\"]?: cannot open: no such|/tmp['\"]? is (?:read-only|not writable)|/tmp['\"]?\W{{0,3}}(?:: )?(?:no such file|not a directory|does not exist|is missing)|tmpdir[^\n]{{0,60}}(?:missing|does not exist|no such|not a directory|not writable|invalid)|mk[sd]temp[^\n]{{0,60}}(?:no such file|fail)|no \S{{0,4}}/tmp"
     # mktemp, shells, compilers, Go, Node, perl, MIOpen
     rf"|mktemp: [^\n]{{1,200}}(?:no such file|{READ_ONLY}|{DENIED})|cannot create temp file for here-document|unable to make temporary file|cannot create temporary file in |creating work dir: (?:stat|mkdir) /[^\n]{{0,60}}(?:no such file|{READ_ONLY}|{DENIED})|(?:no such file or directory|{READ_ONLY}|permission denied), mkdtemp|parent directory \(/(?:var/)?tmp/?\) (?:does not exist|is not writable)|failed to create temp file: /"
 )
 _MEMORY_DIRECTORY = variable("TMPDIR", r"/dev/shm")
 # Names of hosts that files of the hub come from, and how resolvers and sockets say no.
 _HUB = r"(?:huggingface\.co\b|\bhf\.co\b|\bhugging face\b(?! ?/)|\bthe (?:hugging ?face )?hub\b(?= ?[:,.]|$))"
-_UNREACHED = r"(?:failed to resolve|could not resolve|max retries|name resolution|unreachable|connection (?:refused|error)|timed out|not known|no such host|dns error|(?:can ?not|can't|could not|couldn't|unable to) (?:reach|connect)|no (?:internet|network|access))"
+_UNREACHED = r"(?:failed to resolve|could not resolve|max retries|name resolution|unreachable|connection (?:refused|error|reset|aborted)|timed out|not known|no such host|dns error|(?:can ?not|can't|could not|couldn't|unable to) (?:reach|connect)|no (?:internet|network|access))"
 _PROGRAM = r"(?!/tmp/)(?!/dev/)[\w./+-]{1,160}"
+_SHELL_RAN_TMP = rf"\b(?:ba|da|z)?sh: (?:(?:line )?\d{{1,4}}: )?(?:/var)?/tmp/\S{{1,160}}: {DENIED}"
 _CARGO_REFUSED = all_of(
     text(r"could not execute process `/(?:var/)?tmp/[^\n]{0,200}\(never executed\)"), text(DENIED)
 )
@@ -211,7 +212,7 @@ RULES = (
     ),
     Rule(
         kind="tmp-noexec",
-        needs=any_of(text(r"failed to map segment from shared object"), text(r"\bnoexec\b"), text(r"bad interpreter: permission denied"), all_of(text(rf"/tmp/[^\n]{{0,120}}{DENIED}|{DENIED}[^\n]{{0,40}}/tmp/"), text(r"exec")), _CARGO_REFUSED),
+        needs=any_of(text(r"failed to map segment from shared object"), text(r"\bnoexec\b"), text(rf"bad interpreter: permission denied|{_SHELL_RAN_TMP}"), all_of(text(rf"/tmp/[^\n]{{0,120}}{DENIED}|{DENIED}[^\n]{{0,40}}/tmp/"), text(r"exec")), _CARGO_REFUSED),
         signs=(
             Sign(5, "a library cannot be mapped as code", text(r"failed to map segment from shared object")),
             Sign(3, "the file system is mounted noexec", anywhere(r"\bnoexec\b")),
@@ -274,7 +275,7 @@ RULES = (
             Sign(4, "a shell may not read the script that it is given", text(rf"\bsh: [^\n]{{0,20}}cannot open (?!/tmp/)[^\n]{{1,160}}: {DENIED}")),
             Sign(1, "the process is not root inside", any_of(flag(r"^(?:--user|-u)=(?!0|root)"), text(r"non-?root|uid=[1-9]|runasuser: [1-9]|securitycontext\.runasuser: [1-9]"))),
             Sign(-5, "it is the working directory", text(r"chdir to cwd")),
-            Sign(-4, "it lies in a directory for temporary files, which may be mounted noexec", text(rf"exec (?:/var)?/tmp/\S{{0,160}} ?{DENIED}|exec (?:/var)?/tmp/\S{{0,160}}: {DENIED}")),
+            Sign(-4, "it lies in a directory for temporary files, which may be mounted noexec", text(rf"exec (?:/var)?/tmp/\S{{0,160}} ?{DENIED}|exec (?:/var)?/tmp/\S{{0,160}}: {DENIED}|{_SHELL_RAN_TMP}")),
             Sign(-5, "it is a device node", text(rf"/dev/[^\n]{{0,60}}{DENIED}")),
             Sign(-4, "the file system is mounted noexec", anywhere(r"noexec")),
             Sign(-4, "it is a cache, or the installed packages", any_of(_CACHE_REFUSED, text(_JIT))),

@@ -15,6 +15,8 @@ def not_found(program: str) -> str:
         rf"|exec spawning {program}: no such file|locate executable {_QUOTE}{program}{_QUOTE}: no such file|can't find command '{program}'"
         # Node, Go
         rf"|spawn {program} enoent|fork/exec {program}: no such file"
+        # coreutils' nohup and timeout, s6
+        rf"|failed to run command {_QUOTE}{program}['\"’]?: no such file|unable to (?:spawn|exec) {program}: no such file|\bexec {program}: no such file"
         # shells and env
         rf"|(?:^|[:>] ){program}: (?:command )?not found|command not found: {program}\s*$|unknown command: {program}\s*$"
         rf"|\benv: {_QUOTE}{program}['\"’]?: no such file|bad interpreter: {program}\b|{program}: bad interpreter: no such"
@@ -29,4 +31,5 @@ def refused(program: str) -> str:
         rf"exec {program} failed: permission denied|\[dumb-init\] {program}: permission denied|exec spawning {program}: permission denied"
         rf"|command at '{program}' is not executable|no permission to run command '{program}'"
         rf"|spawn {program} eacces|fork/exec {program}: permission denied|open executable: permission denied"
+        rf"|failed to run command {_QUOTE}{program}['\"’]?: permission denied|unable to (?:spawn|exec) {program}: permission denied|fatal: {{1,3}}stat {program}: permission denied"
     )

@@ -25,6 +25,7 @@ PRINTED: tuple[tuple[str, str, str], ...] = (
     ("missing-python", "systemd src/core/execute.c", "vllm.service: Failed at step EXEC spawning /opt/venv/bin/python3: No such file or directory"),
     ("missing-python", "nodejs lib/internal/child_process.js", "Error: spawn python3 ENOENT"),
     ("missing-python", "golang os/exec/lp_unix.go", 'FATAL:   "python3": executable file not found in $PATH'),
+    ("missing-python", "coreutils src/nohup.c, src/timeout.c", "nohup: failed to run command 'python3': No such file or directory"),
     ("missing-python", "zsh Src/exec.c", "zsh: command not found: python3"),
     ("missing-python", "busybox ash", "/bin/sh: python3: not found"),
     ("missing-python", "kubernetes pkg/kubelet, containerd", 'Error: failed to start containerd task "app": failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: exec: "python": executable file not found in $PATH: unknown'),

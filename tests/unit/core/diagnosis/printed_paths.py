@@ -87,6 +87,7 @@ PRINTED: tuple[tuple[str, str, str], ...] = (
     ("hf-offline", "huggingface/datasets", "ConnectionError: Couldn't reach 'org/ds' on the Hub (LocalEntryNotFoundError)"),
     ("hf-offline", "encode/httpx, errno of connect()", "httpx.ConnectError: [Errno 101] Network is unreachable\nhttps://huggingface.co/api/models/x"),
     ("path-eacces-nonroot", "crun src/libcrun", "Error: crun: open executable: Permission denied: OCI permission denied"),
+    ("path-eacces-nonroot", "coreutils src/nohup.c, src/timeout.c", "timeout: failed to run command '/app/start.sh': Permission denied"),
     ("path-eacces-nonroot", "krallin/tini src/tini.c", "[FATAL tini (7)] exec /entrypoint.sh failed: Permission denied"),
     ("path-eacces-nonroot", "Yelp/dumb-init dumb-init.c", "[dumb-init] /start.sh: Permission denied"),
     ("path-eacces-nonroot", "Supervisor supervisor/options.py", "INFO spawnerr: command at '/app/run.sh' is not executable"),
