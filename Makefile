@@ -8,6 +8,8 @@ SETUP := $(BIN)/python -m scripts.setup
 JOBS ?= 3
 DOCS := README.md $(wildcard docs/*.md)
 SHELL_SCRIPTS := .ci/run $(wildcard scripts/*.sh)
+# Tests start rocmrun hundreds of times, and each of their workers reads all of them: compiled once.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## list the targets

@@ -16,10 +16,17 @@ import docker
 
 PROGRAM = Path(sys.executable).with_name("rocmrun")
 ROLE_LABEL = "io.rocmrun.role"
-# What changes rocmrun's behaviour or looks; a test that wants one of them says so.
-UNSET = ("CI", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "SUDO_UID", "SUDO_GID", "SUDO_USER")
+# What changes rocmrun's behaviour or looks; a test that wants one of them says so. And what would
+# have each start compile the whole package again.
+UNSET = (
+    "CI", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "SUDO_UID", "SUDO_GID", "SUDO_USER",
+    "PYTHONDONTWRITEBYTECODE",
+)  # fmt: skip
 
 Environment = Mapping[str, str | None]
+
+# By image: the lock that pins it alone.
+_locks: dict[str, str] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +34,7 @@ class Rocmrun:
     """The installed command, run in *path* with a home of its own; remembers what it started."""
 
     path: Path
-    pids: list[int] = field(default_factory=list)
+    started: list[str] = field(default_factory=list)
 
     def __call__(
         self,
@@ -70,7 +77,7 @@ class Rocmrun:
             cwd=self.path,
             env=self.environment(env),
         )
-        self.pids.append(process.pid)
+        self.started.append(_process(process.pid))
         return process
 
     def environment(self, changes: Environment | None = None) -> dict[str, str]:
@@ -137,24 +144,39 @@ class Workspace:
         accelerator: str = "cpu",
         select: str = "none",
     ) -> str:
-        """Write and lock a profile on "base" for *image*, with more *tables*; return its name."""
+        """Write and lock a profile on "base" for *image*, with more *tables*; return its name.
+
+        An image stays the same for as long as the tests run: what locked it first is written again.
+        """
         unique = self.write(
             f'extends = "base"\naccelerator = "{accelerator}"\n'
             f'[image]\nref = "{image}"\n[gpus]\nselect = ["{select}"]\n{tables}\n',
             name=name,
         )
-        self.rocmrun("lock", unique, check=True)
+        if not self.lockfile.exists() and image in _locks:
+            self.lockfile.write_text(_locks[image], encoding="utf-8")
+        written = self.lockfile.read_text(encoding="utf-8") if self.lockfile.exists() else ""
+        if f'ref = "{image}"\n' not in written:
+            self.rocmrun("lock", unique, check=True)
+            if not written:
+                _locks[image] = self.lockfile.read_text(encoding="utf-8")
         return unique
 
 
 def left_behind(engine: docker.DockerClient, workspace: Workspace) -> list[str]:
     """Return the containers that the workspace's processes or profiles left, and remove them."""
-    pids = {str(pid) for pid in workspace.rocmrun.pids}
+    started = set(workspace.rocmrun.started)
     found = []
     for container in engine.api.containers(all=True, filters={"label": ROLE_LABEL}):
         labels = container["Labels"]
-        pid = labels.get("io.rocmrun.controller", "").partition(":")[0]
-        if pid in pids or labels.get("io.rocmrun.profile") in workspace.names:
+        controller = labels.get("io.rocmrun.controller", "").rpartition(":")[0]
+        if controller in started or labels.get("io.rocmrun.profile") in workspace.names:
             found.append(f"{container['Names'][0]} ({container['State']}, {labels[ROLE_LABEL]})")
             engine.api.remove_container(container["Id"], force=True, v=True)
     return found
+
+
+def _process(pid: int) -> str:
+    """Return "PID:START" as rocmrun writes it on its containers: a number alone is given away again."""
+    stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    return f"{pid}:{stat.rpartition(')')[2].split()[19]}"
