@@ -93,8 +93,12 @@ def bridge(engine: docker.DockerClient) -> str:
 def apart_from_cleaners(request: pytest.FixtureRequest) -> Iterator[None]:
     """`rocmrun clean` takes strays of every test away: who runs it runs while no other test here does."""
     cleans = request.node.get_closest_marker("cleans") is not None
-    with (Path(tempfile.gettempdir()) / "rocmrun-tests.clean").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX if cleans else fcntl.LOCK_SH)
+    folder = Path(tempfile.gettempdir())
+    with (folder / "rocmrun-tests.clean").open("a") as lock:
+        # Whoever comes waits at the door in turn, so that the others do not keep a cleaner out for ever.
+        with (folder / "rocmrun-tests.door").open("a") as door:
+            fcntl.flock(door, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_EX if cleans else fcntl.LOCK_SH)
         yield
 
 

@@ -75,10 +75,10 @@ def test_a_command_that_cannot_run_is_known_before_anything_starts(
 
 
 def starts_of(engine: docker.DockerClient, name: str) -> int:
-    """How often the engine started a container of that name."""
-    seen = engine.api.events(
+    """How often the engine started a container of that name until now; a later end would be waited for."""
+    seen = engine.api.events(  # type: ignore[call-overload]  # the engine knows fractions of a second
         since=0,
-        until=int(time.time()) + 1,
+        until=f"{time.time():.9f}",
         filters={"container": name, "event": "start"},
         decode=True,
     )

@@ -23,7 +23,6 @@ from tests.docker.waiting import (
     read_until,
     started,
     until,
-    until_running,
 )
 from tests.hosts import FakeNode
 from tests.workspace import PROGRAM, Workspace, left_behind
@@ -33,6 +32,7 @@ SERVER = (
     "trap 'echo bye; exit 7' TERM; echo one; echo two >&2; echo three; touch /tmp/ready; "
     "while :; do sleep 0.1; done"
 )
+WAIT = re.compile(r"POST (/v[\d.]+)?/containers/[0-9a-f]+/wait\b")
 REMOVE = re.compile(r"DELETE (/v[\d.]+)?/containers/[0-9a-f]+\b")
 RENAME = re.compile(r"POST (/v[\d.]+)?/containers/[0-9a-f]+/rename\b")
 HEALTH = 'health = { command = ["test", "-e", "/tmp/ready"], interval = 1, timeout = 5 }'
@@ -56,8 +56,7 @@ def test_a_detached_workload_from_start_to_end(
     """It gets healthy, its log is read and followed, somebody waits for it, and it is stopped: nothing is left."""
     run = workspace.rocmrun
     profile = workspace.profile(tiny_image, f"[container]\n{HEALTH}\nstop_timeout = 30\n")
-    # It takes its time to end, so that whoever waits for it has asked by then.
-    name = serve(workspace, profile, command=SERVER.replace("trap '", "trap 'sleep 3; "))
+    name = serve(workspace, profile)
 
     until(lambda: ps(workspace, profile)[0]["health"] == "healthy", "healthy")
     (found,) = ps(workspace, profile)
@@ -70,12 +69,15 @@ def test_a_detached_workload_from_start_to_end(
     assert (log.stdout, log.stderr) == ("one\nthree\n", "two\n")
     tail = run("logs", name, "--tail", "1", check=True)
     assert tail.stdout + tail.stderr in {"two\n", "three\n"}
+    asked = threading.Event()
     with (
+        engine_proxy(hold={WAIT: asked}) as proxy,
         started(run, "logs", "--follow", name) as following,
-        started(run, "wait", profile) as waiting,
+        started(run, "wait", profile, env={"DOCKER_HOST": proxy.address}) as waiting,
     ):
         read_until(following.stdout, b"three\n")
-        until_running(engine, name)
+        assert proxy.held.wait(PATIENCE_SECONDS)
+        asked.set()
         stopped = json.loads(run("stop", profile, "--json", check=True).stdout)
         assert ended(following)[1].endswith("bye\n")
         assert ended(waiting)[0] == 7
