@@ -1,5 +1,6 @@
 """Hosts with GPUs that are null devices: enough to see who may open them, and nothing to compute with."""
 
+import os
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,16 +13,22 @@ _used: list[int] = []
 
 def render_minors(count: int) -> list[int]:
     """Return minors that no other test has: the guard's lock files and labels are the whole machine's."""
-    first = 1000 + secrets.randbelow(30_000) * 10
-    minors = [first + position for position in range(count)]
-    _used.extend(minors)
-    return minors
+    while True:
+        first = 1000 + secrets.randbelow(30_000) * 10
+        minors = [first + position for position in range(count)]
+        if not any(map(os.path.exists, map(_lock_file, minors))):
+            _used.extend(minors)
+            return minors
 
 
 def forget_minors() -> None:
     """Remove the lock files of all minors that were given out: no real GPU has them."""
     for minor in _used:
-        (gpu_locks.DIRECTORY / f"renderD{minor}.lock").unlink(missing_ok=True)
+        _lock_file(minor).unlink(missing_ok=True)
+
+
+def _lock_file(minor: int) -> Path:
+    return gpu_locks.DIRECTORY / f"renderD{minor}.lock"
 
 
 def gpu_host(

@@ -19,10 +19,11 @@ from tests.workspace import Rocmrun
 
 @dataclass(kw_only=True)
 class Terminal:
-    """The user's side of it: keys go in, what is shown comes out."""
+    """The user's side of it: keys go in, what is shown comes out; *before* is how it was before anything started."""
 
     keyboard: int
     screen: int
+    before: list[object]
     process: subprocess.Popen[bytes]
     shown: bytes = field(default=b"")
 
@@ -61,9 +62,10 @@ def terminal(rocmrun: Rocmrun, *args: str, rows: int = 24, columns: int = 80) ->
     """Start rocmrun on a terminal of that size."""
     keyboard, screen = pty.openpty()
     set_size(screen, rows, columns)
+    before = termios.tcgetattr(screen)
     process = rocmrun.start(*args, stdin=screen, stdout=screen, stderr=screen)
     try:
-        yield Terminal(keyboard=keyboard, screen=screen, process=process)
+        yield Terminal(keyboard=keyboard, screen=screen, before=before, process=process)
     finally:
         if process.poll() is None:
             process.kill()

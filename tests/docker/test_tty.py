@@ -78,14 +78,13 @@ def test_the_callers_terminal_is_as_before(jobs: Jobs) -> None:
     with terminal(
         jobs.rocmrun, *words(jobs, jobs.tiny), "--", "sh", "-c", "echo ready; read x"
     ) as user:
-        before = user.attributes()
         user.until(b"ready")
         during = user.attributes()
         user.type(b"\n")
 
         assert user.process.wait(timeout=60) == 0
-        assert during != before
-        assert user.attributes() == before
+        assert during != user.before
+        assert user.attributes() == user.before
 
 
 def test_the_callers_terminal_is_as_before_after_a_failure(
@@ -95,12 +94,11 @@ def test_the_callers_terminal_is_as_before_after_a_failure(
     name = jobs.new_name("taken")
     options = ("--name", name)
     with terminal(jobs.rocmrun, *words(jobs, jobs.tiny, *options), "--", "sleep", "1000") as user:
-        before = user.attributes()
         until_running(engine, name)
         engine.api.remove_container(name, force=True, v=True)
 
         assert user.process.wait(timeout=60) != 0
-        assert user.attributes() == before
+        assert user.attributes() == user.before
 
 
 def test_a_terminal_that_is_not_interactive(jobs: Jobs) -> None:
