@@ -36,6 +36,11 @@ _SNAP = any_of(
     ),
     fact(lambda seen: seen.engine and seen.engine.snap),
 )
+_NO_GPU_THERE = any_of(
+    text(rf"{NO_GPU}|rock module is not loaded|not found in modules|driver not initialized"),
+    text(r"/dev/(?:kfd|dri)[^\n]{0,80}(?:no such file|not found)"),
+    opened("ENOENT|EACCES|EPERM"),
+)
 _WSL = any_of(
     text(rf"{WSL}|\bdxgk(?:rnl|:)"), anywhere(r"/dev/dxg|librocdxg|libdxcore|dxg_detection")
 )
@@ -69,7 +74,25 @@ _ANOTHER_GPU_NOW = text(
     r"\bre-?boot\w*[^\n]{0,60}\b(?:renderd|card)\d+\b[^\n]{0,40}\b(?:other|another|different|wrong) (?:gpu|card)|\b(?:renderd|card)\d+\b[^\n]{0,60}\b(?:other|another|different|wrong) (?:gpu|card)\b[^\n]{0,60}\bre-?boot"
 )
 _APT_DISK_FULL = text(r"you don't have enough free space in /\S")
-_IN_USE = r"address already in use|eaddrinuse|addrinuse|port is already allocated|(?:errno|os error|winerror) (?:98|10048)\b|errno 48\b[^\n]{0,60}\b(?:bind|address)|port[^\n]{0,30}(?:already )?(?:in use|taken|occupied)|only one usage of each socket|:\d{2,5}\b[^\n]{0,20}already allocated|already (?:listens?|listening|bound) (?:on|to) (?:port|\S{0,40}:\d)|didn't have free ports for the requested"
+_IN_USE = r"address already in use|eaddrinuse|addrinuse|port is already allocated|(?:errno|os error|winerror) (?:98|10048)\b|errno 48\b[^\n]{0,60}\b(?:bind|address)|(?<![a-z])ports?\b[^\n]{0,30}(?:already )?(?:in use|taken|occupied)|only one usage of each socket|:\d{2,5}\b[^\n]{0,20}already allocated|already (?:listens?|listening|bound) (?:on|to) (?:port|\S{0,40}:\d)|didn't have free ports for the requested"
+_LOGIN_HELPED = all_of(
+    text(r"denied|unauthori[sz]ed|forbidden|\b40[13]\b|\bpull"),
+    remedy(r"\b(?:docker|podman|nerdctl|buildah|skopeo|oras|crane) login\b|image ?pull ?secret"),
+)
+_CONTEXT_HELPED = all_of(
+    any_of(_NO_GPU_THERE, text(r"/dev/kfd")), remedy(r"docker context use default")
+)
+_WITHOUT_SNAP_HELPED = all_of(
+    any_of(_NO_GPU_THERE, text(r"no such file")),
+    remedy(r"\bsnap remove docker|\bremov\w*[^\n]{0,20}\bsnap\b|\bsnap\b[^\n]{0,30}\bremoved"),
+)
+_WITHOUT_SANDBOX_HELPED = all_of(
+    _NO_GPU_THERE, remedy(rf"{SANDBOX}|runtime_?class|--runtime[= ](?:runc|crun)\b")
+)
+_PORT_HELPED = all_of(
+    text(r"\b(?:exits?|exited|starts?|started|bind|listen\w*|ports?)\b"),
+    remedy(r"\b(?:stopp|kill)\w*[^\n]{0,40}\bport\b|\b(?:another|different|other|free) port\b"),
+)
 _PORT_UNBOUND = text(
     r"cannot find empty port in range|couldn't bind http server socket|ports are not available: exposing port"
 )
@@ -81,11 +104,6 @@ _WITHOUT_APPARMOR = unquoted(
         ),
         all_of(remedy(r"apparmor=unconfined"), absent(remedy(r"seccomp=unconfined"))),
     )
-)
-_NO_GPU_THERE = any_of(
-    text(rf"{NO_GPU}|rock module is not loaded|not found in modules|driver not initialized"),
-    text(r"/dev/(?:kfd|dri)[^\n]{0,80}(?:no such file|not found)"),
-    opened("ENOENT|EACCES|EPERM"),
 )
 
 
@@ -122,8 +140,9 @@ RULES = (
         kind="docker-desktop-context",
         symptom="kfd absent",
         unless=any_of(text(WSL), _SNAP),
-        needs=any_of(text(HYPERVISED), told(r"lsmod|docker_context"), text(r"sudo docker"), fact(lambda seen: seen.engine and seen.engine.desktop)),
+        needs=any_of(_CONTEXT_HELPED, text(HYPERVISED), told(r"lsmod|docker_context"), text(r"sudo docker"), fact(lambda seen: seen.engine and seen.engine.desktop)),
         signs=(
+            Sign(5, "with the context of this host's engine it works", _CONTEXT_HELPED),
             Sign(5, "the engine is one that runs in a virtual machine", text(HYPERVISED)),
             Sign(2, "the GPU is not seen there", _NO_GPU_THERE),
             Sign(3, "with sudo another engine answers, and works", anywhere(r"sudo (?:docker )?(?:works|uses|docker)|docker_context|docker context")),
@@ -135,8 +154,9 @@ RULES = (
     Rule(
         kind="snap-docker",
         symptom="kfd absent",
-        needs=_SNAP,
+        needs=any_of(_SNAP, _WITHOUT_SNAP_HELPED),
         signs=(
+            Sign(6, "with an engine that is no snap it works", _WITHOUT_SNAP_HELPED),
             Sign(7, "the engine is a snap package, which has its own /dev and /tmp", _SNAP),
             Sign(1, "a path that exists is not found", text(r"no such file|not found|libdxcore|unauthorized")),
         ),
@@ -154,9 +174,10 @@ RULES = (
     ),
     Rule(
         kind="sandbox-runtime",
-        needs=any_of(text(rf"{SANDBOX}|gofer"), fact(lambda seen: seen.engine and (seen.engine.default_runtime or "").startswith(("runsc", "kata", "sysbox")))),
+        needs=any_of(_WITHOUT_SANDBOX_HELPED, text(rf"{SANDBOX}|gofer"), fact(lambda seen: seen.engine and (seen.engine.default_runtime or "").startswith(("runsc", "kata", "sysbox")))),
         signs=(
             Sign(6, "the container runs in a sandbox that has no KFD of this host", text(SANDBOX)),
+            Sign(5, "without the sandbox it works", _WITHOUT_SANDBOX_HELPED),
             Sign(-5, "what is refused is a device that the sandbox itself wants of the host", text(rf"/dev/(?:vhost-\w+|kvm|net/tun)\b[^\n]{{0,60}}(?:{NOT_PERMITTED}|{DENIED})")),
             Sign(1, "no GPU is found", _NO_GPU_THERE),
             Sign(7, "the engine's default runtime is a sandbox", fact(lambda seen: seen.engine and (seen.engine.default_runtime or "").startswith(("runsc", "kata", "sysbox")))),
@@ -173,6 +194,7 @@ RULES = (
             Sign(5, "NVIDIA's runtime is asked for", text(r"nvidia-container-(?:cli|runtime)[^\n]{0,100}(?:error|fail|not found)|unknown (?:or invalid )?runtime (?:name|specified)[^\n]{0,20}(?:nvidia|amd)|unknown flag: --gpus|no runtime for \W{1,2}(?:nvidia|amd)\W{1,2} ?is configured|runtimeclass \W{1,2}(?:nvidia|amd)\W{1,2} ?not found")),
             Sign(-5, "the container runs in a sandbox, which NVIDIA's hook cannot enter either", text(SANDBOX)),
             Sign(-3, "it was reached, and driver and libraries are of two versions", text(DRIVER_OF_ANOTHER_VERSION)),
+            Sign(4, "no GPU is seen with it", all_of(flag(r"^--gpus|--runtime=nvidia"), absent(flag(r"--device")), text(NO_GPU))),
             Sign(3, "--gpus is given, and no AMD node", all_of(flag(r"^--gpus|--runtime=nvidia"), absent(flag(r"--device")))),
         ),
     ),
@@ -211,9 +233,10 @@ RULES = (
     ),
     Rule(
         kind="image-pull-auth",
-        needs=text(r"image ?pull ?secret|429|unauthorized|denied|authentication|credentials|forbidden|toomanyrequests|pull rate limit"),
+        needs=any_of(_LOGIN_HELPED, text(r"image ?pull ?secret|429|unauthorized|denied|authentication|credentials|forbidden|toomanyrequests|pull rate limit")),
         signs=(
             Sign(7, "the registry wants a login", text(r"unauthorized: |unauthorized[^\n]{0,60}authentication|authentication required|pull access denied|requested access to the resource is denied|no basic auth credentials|insufficient_scope|failed to authorize|error getting credentials|denied: denied|imagepullbackoff[^\n]{0,120}(?:unauthorized|denied|forbidden)|403 forbidden[^\n]{0,60}(?:registry|/v2/)|/v2/[^\n]{0,120}(?:401|403|: denied)|(?:oauth|anonymous) token: unexpected status[^\n]{0,300}\b40[13]\b")),
+            Sign(5, "a login mended it", _LOGIN_HELPED),
             Sign(4, "the secret with the login is not there", text(r"failedtoretrieveimagepullsecret|unable to retrieve some image pull secrets")),
             Sign(6, "the registry has had too many requests", text(r"toomanyrequests|pull rate limit|(?:/v2/|manifest|blob|oauth token|registry)[^\n]{0,300}\b429 too many requests")),
         ),
@@ -234,9 +257,10 @@ RULES = (
     ),
     Rule(
         kind="port-taken",
-        needs=any_of(_port_in_use, _PORT_UNBOUND),
+        needs=any_of(_port_in_use, _PORT_UNBOUND, _PORT_HELPED),
         signs=(
             Sign(7, "another process has the port", _port_in_use),
+            Sign(5, "another port, or another program's end, mended it", _PORT_HELPED),
             Sign(5, "a port cannot be bound", all_of(_PORT_UNBOUND, absent(_port_in_use))),
         ),
     ),

@@ -11,6 +11,7 @@ from rocmrun.core.diagnosis.looks import (
     fact,
     log,
     opened,
+    remedy,
     text,
     told,
 )
@@ -51,6 +52,14 @@ _KEPT_AWAY = text(
 _NOT_DETECTED = all_of(
     text(r"amdgpu driver not detected"), absent(text(r"nvidia|library=cuda|geforce"))
 )
+# What mended it, beside a GPU that was not there.
+_LOADING_HELPED = all_of(
+    any_of(text(rf"{NO_GPU}|\bno /dev/kfd\b"), opened("ENOENT|ENODEV|ENXIO", KFD)),
+    remedy(
+        r"\bmodprobe amdgpu\b|\bmok\b|secure ?boot|\binstall\w*[^\n]{0,30}\bamdgpu-dkms\b|\breinstall\w*[^\n]{0,30}\bamdgpu(?:-dkms)?\b"
+    ),
+)
+_ATOMICS_HELPED = all_of(text(r"\bgpus?\b|rocminfo|\bcards?\b"), remedy(r"\batomics\b"))
 _MODULE_GONE = told(
     r"^(?:host_)?(?:lsmod|modules?|dkms\w*|driver|kernel_driver|amdgpu|secure_boot|host)\b[^\n]{0,80}(?:\bno\b|\bnot\b|none|removed|missing|absent|empty|nothing|fail|uninstall|\benabled)"
 )
@@ -61,7 +70,7 @@ _BUILT_IN = anywhere(
     r"built[- ]?in(?:to)?\b|(?:baked|compiled|linked) (?:statically |directly )?in(?:to)? (?:the |my )?(?:linux )?kernel|amdgpu (?:is |was )?(?:compiled|linked) in\b(?! \w+ mode)|config_drm_amdgpu=y|not (?:as )?a module"
 )
 _CALLED_OLD = text(
-    r"driver[^\n]{0,40}(?:is )?(?:too old|older than|outdated)|hiperrorinsufficientdriver|^driver version is insufficient for runtime|(?:requires?|needs?|wants?) (?:an? |the )?(?:newer|newest|latest|more recent|at least)[^\n]{0,40}(?:amdgpu|kernel driver)"
+    r"driver[^\n]{0,40}(?:is )?(?:too old|older than|outdated)|incompatible kernel and userspace, [^\n]{1,80} disabled|hiperrorinsufficientdriver|^driver version is insufficient for runtime|(?:requires?|needs?|wants?) (?:an? |the )?(?:newer|newest|latest|more recent|at least)[^\n]{0,40}(?:amdgpu|kernel driver)"
 )
 # What runs on the card itself, and comes with the driver or beside it.
 _FIRMWARE_FAILED = text(
@@ -78,7 +87,7 @@ _KERNEL_OF_ONES_OWN = text(
     r"\b(?:my|our|own|custom|self-?built)\b[^\n]{0,20}\bkernel (?:build|config)|\bkernel (?:build|config\w{0,12})\b[^\n]{0,20}\b(?:my|own|custom)\b|(?:compil|configur)\w{1,4} (?:my|our|a custom) kernel|menuconfig|genkernel"
 )
 _SAID_ABSENT = text(
-    r"\bkfd\b\W[^\n]{0,30}\b(?:in|below|under) \W?/dev\b[^\n]{0,40}(?:does not exist|doesn't exist|not there|missing)|\bno \W?kfd\W? (?:in|below|under) \W?/dev\b|\bhost\b(?:(?!\bcontainer|\bpod\b|\binside)[^\n]){0,80}\bno /dev/kfd\b|\bno /dev/kfd\b[^\n]{0,20}\bon (?:the |this |my )?host|^(?:on_)?host\w{0,9}[._](?:dev_)?kfd: (?:no\b|absent|missing|none)"
+    r"\bkfd\b\W[^\n]{0,30}\b(?:in|below|under) \W?/dev\b[^\n]{0,40}(?:does not exist|doesn't exist|not there|missing)|\bno \W?kfd\W? (?:in|below|under) \W?/dev\b|\bhost\b(?:(?!\bcontainer|\bpod\b|\binside)[^\n]){0,80}\bno /dev/kfd\b|\bno /dev/kfd\b[^\n]{0,20}\bon (?:the |this |my )?host|/dev/kfd\b[^\n]{0,20}\b(?:missing|absent|not there|does not exist)[^\n]{0,10}\bon (?:the |this |my )?host|^(?:on_)?host\w{0,9}[._](?:dev_)?kfd: (?:no\b|absent|missing|none)"
 )
 
 _TAKEN_BY_VFIO = all_of(
@@ -116,12 +125,13 @@ RULES = (
     Rule(
         kind="driver-not-loaded",
         symptom="kfd absent",
-        needs=any_of(_NOT_HERE, _INSERT_FAILED, _HEADERS_MISSING, _KEPT_AWAY, _NOT_DETECTED, fact(_unbound), _TAKEN_BY_VFIO),
+        needs=any_of(_NOT_HERE, _INSERT_FAILED, _HEADERS_MISSING, _KEPT_AWAY, _LOADING_HELPED, _NOT_DETECTED, fact(_unbound), _TAKEN_BY_VFIO),
         unless=any_of(_BUILT_IN, text(WSL)),
         signs=(
             Sign(6, "the kernel refused to load amdgpu", _INSERT_FAILED),
             Sign(5, "a tool says that amdgpu is not loaded", any_of(_NOT_LOADED, _NOT_DETECTED)),
             Sign(5, "DKMS has no headers to build amdgpu with", all_of(_HEADERS_MISSING, absent(_INSERT_FAILED))),
+            Sign(5, "the GPU came back with amdgpu", _LOADING_HELPED),
             Sign(4, "the kernel was told to leave the GPU alone", _KEPT_AWAY),
             Sign(6, "vfio-pci has the GPU, so amdgpu has not, and the nodes are gone", _TAKEN_BY_VFIO),
             Sign(2, "/dev/kfd does not exist", any_of(_NODE_MISSING, opened("ENOENT", KFD))),
@@ -205,8 +215,9 @@ RULES = (
     ),
     Rule(
         kind="pcie-atomics",
-        needs=text(r"atomic"),
+        needs=any_of(text(r"atomic"), _ATOMICS_HELPED),
         signs=(
+            Sign(5, "a slot with PCI Express atomics mended it", _ATOMICS_HELPED),
             Sign(7, "KFD skipped the GPU: its slot has no PCI Express atomics", text(r"rejects atomics|pcie? atomics? (?:ops? )?(?:are |is )?(?:not supported|unsupported|rejected|missing|disabled)|no pcie atomics|atomics?[^\n]{0,30}(?:not supported|unsupported)|skipped device 1002:[0-9a-f]{4}[^\n]{0,40}atomic")),
             Sign(4, "the bus does not route them to the GPU", text(r"atomicopsctl:\s{0,4}reqen-|atomic op\w*[^\n]{0,80}\b(?:does|do|is|are) not (?:route|reach|available|enabled)")),
         ),

@@ -157,6 +157,7 @@ RULES = (
             Sign(5, "no GPU is seen, and passing /dev/kfd mended it", _PASSED_HELPED),
             Sign(2, "a render node is not there inside", opened("ENOENT", RENDER)),
             Sign(3, "the host's driver is loaded", text(r"rock module (?:version \S+ )?is loaded|lsmod[^\n]{0,40}amdgpu|amdgpu[^\n]{0,20}loaded")),
+            Sign(-4, "NVIDIA's way was taken to pass GPUs", flag(r"^--gpus|--runtime=nvidia")),
             Sign(2, "no --device was given for it", all_of(fact(lambda seen: bool(seen.flags)), absent(flag(r"--device=/dev/kfd|--device=/dev\b|amd\.com/gpu")))),
             Sign(2, "the container was made with a /dev of its own", text(r"apptainer|singularity|--contain\b|bubblewrap|bwrap|--no-privs|distrobox")),
             Sign(2, "the node is on the host", told(r"^(?:host|on_host|host_[\w.]+)\b[^\n]{0,60}(?:/dev/kfd|kfd)[^\n]{0,30}(?:exist|present|there|yes|0[67])|devices: (?:\[\]|none|null|empty)")),
@@ -235,11 +236,12 @@ RULES = (
     Rule(
         kind="hip-visible-devices-empty",
         symptom="no gpu",
-        needs=any_of(variable(_MASKS), text(_MASK_NAMED), all_of(_BAD_INDEX, remedy(_MASK_NAMED))),
+        needs=any_of(variable(_MASKS), text(_MASK_NAMED), all_of(any_of(_BAD_INDEX, text(NO_GPU)), remedy(_MASK_NAMED))),
         signs=(
             Sign(7, "a program refuses this variable", text(rf"please use \S{{0,10}}_visible_devices instead|(?:{_MASK_NAMED})[^\n]{{0,60}}(?:not supported|unsupported|invalid|must|conflict|inconsistent)")),
             Sign(5, "an index is not among the devices that are left", _BAD_INDEX),
             Sign(3, "no GPU is left", text(NO_GPU)),
+            Sign(3, "another mask, or none, mended it", all_of(text(NO_GPU), remedy(_MASK_NAMED))),
             Sign(2, "a mask of devices is set", any_of(variable(_MASKS), text(_MASK_NAMED))),
             Sign(3, "a mask names nothing: empty, -1 or no number", fact(_hides_all)),
             Sign(3, "masks are stacked: the second counts what the first leaves", fact(_stacked)),

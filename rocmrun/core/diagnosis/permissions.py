@@ -59,7 +59,7 @@ _NOBODY = any_of(
     node(GPU_NODES, lambda _mode, owner, group: bool({owner, group} & NOBODY)),
 )
 _ENGINE_DENIED = text(
-    r"permission denied[^\n]{0,40}connect to the docker daemon|docker\.sock\b[^\n]{0,120}permission denied"
+    r"permission denied[^\n]{0,40}connect to the docker (?:daemon|api)|fetching server api version[^\n]{0,80}permission denied|docker\.sock\b[^\n]{0,120}permission denied"
 )
 _ROOTLESS = any_of(
     anywhere(rf"{ROOTLESS}|/var/lib/containers|/run/user/\d+/podman"),
@@ -101,13 +101,21 @@ _GROUP_HELPED = all_of(
     remedy(r"(?:usermod|gpasswd|adduser|addgroup)\b[^\n]{0,40}\b(?:render|video)\b"),
     absent(NODE_DENIED),
 )
+_RULE_HELPED = all_of(
+    any_of(NODE_DENIED, _UNSEEN),
+    remedy(
+        r"\budev\b[^\n]{0,40}\brules?\b|\bkernel==\W?(?:kfd|renderd)|\b\d\d-(?:kfd|amdgpu)\S{0,20}\.rules"
+    ),
+)
 _FOR_A_GROUP = text(
     r"(?:restricted|limited|belongs?|owned|open(?:ed)?|accessible) (?:only )?(?:to|by|for) (?:the )?(?:root:|group )(?:render|video)\b"
 )
 _BOOLEAN_HELPED = all_of(
     text(r"/dev\b|access|denied|\bgpus?\b"),
     unquoted(
-        remedy(r"container_use_devices\W{1,4}(?:on|1|true)|setsebool[^\n]{0,20}container_use_d")
+        remedy(
+            r"container_use_devices\W{1,4}(?:on|1|true)|setsebool[^\n]{0,20}container_use_d|\blabel[=:](?:disable|type)"
+        )
     ),
 )
 
@@ -177,8 +185,9 @@ RULES = (
     Rule(
         kind="host-udev-perms",
         symptom="denied",
-        needs=_ROOTS_ALONE,
+        needs=any_of(_ROOTS_ALONE, _RULE_HELPED),
         signs=(
+            Sign(5, "a rule of udev mended it", _RULE_HELPED),
             Sign(7, "only root, or root's own group, may open the node: no group of GPUs can help", _ROOTS_ALONE),
             Sign(-5, "another errno than EACCES", opened("EPERM|EINVAL|ENOMEM")),
             Sign(-4, "ids are mapped: root outside shows as somebody else", any_of(_NOBODY, fact(_mapped))),
@@ -232,7 +241,7 @@ RULES = (
             Sign(7, "SELinux refused access to a device node", NODE_AVC),
             Sign(3, "SELinux is enforcing", SELINUX),
             Sign(5, "without SELinux's enforcement it works", SELINUX_OFF_HELPED),
-            Sign(3, "SELinux's boolean for devices mended it", _BOOLEAN_HELPED),
+            Sign(4, "SELinux's boolean for devices, or another label, mended it", _BOOLEAN_HELPED),
             Sign(2, "a node may not be opened, or no GPU is seen", any_of(NODE_DENIED, _UNSEEN)),
             Sign(2, "the boolean for devices is off, or a label was taken away", unquoted(anywhere(r"container_use_devices|label[=:]disable|setenforce 0|dri_device_t|permissive"))),
             Sign(1, "the mode allows it", node(GPU_NODES, lambda mode, _owner, _group: mode is not None and mode & 0o006 == 0o006)),

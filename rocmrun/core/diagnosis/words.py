@@ -13,6 +13,7 @@ NO_GPU = (
     r"|hiperrornodevice|no rocm-capable device|no hip-?(?:capable )?devices?|no devices found|is_available\(\)\W{0,6}(?:is |returns |= ?|-> ?)?false|is_available:? ?false|^false$"
     r"|(?:failed|unable) to detect (?:a |any |the )?gpus?(?=\W*$|[.,;!]| (?:in|on|inside|device)\b)|cuda_available:? ?false|gpu active: no|device_count\(\)?\W{0,6}0\b|0 rocm devices|found 0 (?:rocm|hip|gpu)|no agents? of type gpu|hsa_status_error_not_initialized|no gpu agents?"
     r"|\b(?:finds?|found|sees?|detects?|detected) no (?:amd |rocm |hip )?gpus?\b|\bno gpus? (?:is |are )?(?:visible|seen|usable)\b|\bgpus? (?:is |are |was )?not (?:detected|visible|recogni[sz]ed|seen)\b"
+    r"|\bhip_error_nodevice\b|\bno accelerator \([^\n)]{1,80}\)[^\n]{0,30} is available|failed to infer device type|torch is not able to use gpu|no compatible gpus were discovered"
     r"|no visible gpu devices|no supported devices found for platform rocm"
 )
 CRASH = r"segmentation fault|sigsegv|memory access fault|core dumped|signal 11\b|exit code 139|exited with 139"
