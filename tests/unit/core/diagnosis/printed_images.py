@@ -78,7 +78,6 @@ PRINTED: tuple[tuple[str, str, str], ...] = (
     ("image-toolchain-path", "CPython Lib/subprocess.py", "FileNotFoundError: [Errno 2] No such file or directory: 'hipconfig'"),
     ("image-toolchain-path", "bitsandbytes cuda_specs.py", "Could not detect ROCm GPU architecture: [Errno 2] No such file or directory: 'rocminfo'"),
     ("image-toolchain-path", "ROCm/aiter aiter/jit/utils/chip_info.py", "RuntimeError: Get GPU arch from rocminfo failed: [Errno 2] No such file or directory: 'rocminfo'"),
-    ("image-toolchain-path", "ROCm/HIPCC bin/hipcc.pl", "Can't locate hipvars.pm in @INC (you may need to install the hipvars module)"),
     ("image-toolchain-path", "Dao-AILab/flash-attention setup.py", "UserWarning: flash_attn was requested, but hipcc was not found."),
     ("image-toolchain-path", "clang lib/Driver/ToolChains/AMDGPU.cpp", "clang++: error: cannot find HIP runtime; provide its path via '--rocm-path', or pass '-nogpuinc' to build without HIP runtime"),
     ("image-toolchain-path", "llvm lib/Driver", "clang: error: invalid linker name in argument '-fuse-ld=lld'"),

@@ -41,7 +41,6 @@ PRINTED: tuple[tuple[str, str, str], ...] = (
     ("jit-in-site-packages", "python/cpython, OSError", "OSError: [Errno 30] Read-only file system: '/usr/local/lib/python3.12/dist-packages/aiter/jit/module_rope.so'"),
     ("jit-in-site-packages", "flashinfer-ai/flashinfer jit", "PermissionError: [Errno 13] Permission denied: '/usr/local/lib/python3.12/site-packages/flashinfer/data/generated'"),
     ("jit-in-site-packages", "binutils ld", "/usr/bin/ld: cannot open output file /opt/venv/lib/python3.12/site-packages/ops/build/ops.so: Permission denied"),
-    ("jit-in-site-packages", "ninja src/disk_interface.cc", "ninja: error: opening build log: /opt/venv/lib/python3.12/site-packages/aiter/jit/build/.ninja_log: Read-only file system"),
     ("uid-without-passwd-entry", "CPython Lib/getpass.py 3.13", "OSError: No username set in the environment"),
     ("uid-without-passwd-entry", "CPython Modules/pwdmodule.c", "KeyError: 'getpwuid(): uid not found: 4242'"),
     ("uid-without-passwd-entry", "git wrapper.c", "fatal: unable to look up current user in the passwd file: no such user"),
