@@ -14,7 +14,7 @@ from rocmrun.core.report.model import Doing, ProbeCheck
 GOOD = ProbeCheck(group="device", name="copy", device=0, status="pass")
 BAD = ProbeCheck(group="device", name="copy", device=1, status="fail", reason="3 values changed")
 DOING = Doing(group="device", name="matmul_fp16", device=1)
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 60
 
 
 class Terminal(io.StringIO):

@@ -16,7 +16,7 @@ from rocmrun.errors import EngineFailed
 
 LAYER = PullEvent(layer="a", status="Downloading", current=1 * MIB, total=4 * MIB)
 LAST = PullEvent(layer="", status="Status: Downloaded newer image for x")
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 60
 
 
 class Terminal(io.StringIO):

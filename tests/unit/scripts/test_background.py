@@ -15,7 +15,7 @@ def start(folder: Path, argv: list[str]) -> background.Background:
 
 
 def wait_until_ended(record: Path) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while background.running(record) and time.monotonic() < deadline:
         time.sleep(0.02)
 
@@ -25,8 +25,8 @@ def test_what_was_started_is_found_and_stopped_once(tmp_path: Path) -> None:
     ours = start(tmp_path, LONG)
 
     assert background.running(tmp_path / "record") == ours
-    assert background.stop(tmp_path / "record", timeout_seconds=10) == ours
-    assert background.stop(tmp_path / "record", timeout_seconds=10) is None
+    assert background.stop(tmp_path / "record", timeout_seconds=60) == ours
+    assert background.stop(tmp_path / "record", timeout_seconds=60) is None
     assert os.waitstatus_to_exitcode(os.waitpid(ours.pid, 0)[1]) == -15
 
 
@@ -36,7 +36,7 @@ def test_it_does_not_belong_to_our_terminal(tmp_path: Path) -> None:
 
     assert os.getsid(ours.pid) == ours.pid
 
-    background.stop(tmp_path / "record", timeout_seconds=10)
+    background.stop(tmp_path / "record", timeout_seconds=60)
 
 
 def test_a_process_that_got_the_same_pid_is_left_alone(tmp_path: Path) -> None:
@@ -48,10 +48,10 @@ def test_a_process_that_got_the_same_pid_is_left_alone(tmp_path: Path) -> None:
     for born in (f"{boot}:{int(ticks) + 1}", f"another-boot:{ticks}"):
         record.write_text(json.dumps({"pid": ours.pid, "born": born, "name": "sleep"}))
 
-        assert background.stop(record, timeout_seconds=10) is None
+        assert background.stop(record, timeout_seconds=60) is None
 
     record.write_text(true_record)
-    assert background.stop(record, timeout_seconds=10) == ours
+    assert background.stop(record, timeout_seconds=60) == ours
 
 
 def test_one_that_ignores_the_request_is_killed(tmp_path: Path) -> None:

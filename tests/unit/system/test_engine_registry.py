@@ -34,7 +34,7 @@ pytestmark = pytest.mark.enable_socket
 DIGEST = f"sha256:{'a' * 64}"
 REF = "example.com/team/x:1"
 PINNED = f"example.com/team/x@{DIGEST}"
-SECONDS = 5.0
+SECONDS = 60.0
 JSON = {"Content-Type": "application/json"}
 
 
@@ -50,7 +50,7 @@ def engine(
     daemon: ScriptedRegistry, docker_config: Callable[[dict[str, Any]], None]
 ) -> Iterator[DockerEngine]:
     docker_config({})
-    api = docker.APIClient(base_url=f"tcp://{daemon.host}", version="1.41", timeout=5)
+    api = docker.APIClient(base_url=f"tcp://{daemon.host}", version="1.41", timeout=60)
     yield DockerEngine(api)
     api.close()
 

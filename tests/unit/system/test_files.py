@@ -166,7 +166,7 @@ from rocmrun.system.files import guarded, write_atomic
 path = Path(sys.argv[1])
 for number in range(100):
     if os.fork() == 0:
-        with guarded(path, timeout_seconds=5, error=ReportUnwritable):
+        with guarded(path, timeout_seconds=60, error=ReportUnwritable):
             write_atomic(path, f"version {number}\\n" * 1000, error=ReportUnwritable,
                          before_replace=lambda: os.kill(os.getpid(), signal.SIGKILL))
         os._exit(1)
@@ -196,14 +196,14 @@ def test_a_held_guard_is_waited_for_and_then_given_up(tmp_path: Path) -> None:
     held, release = context.Event(), context.Event()
 
     def hold() -> None:
-        with guarded(path, timeout_seconds=5, error=ReportUnwritable):
+        with guarded(path, timeout_seconds=60, error=ReportUnwritable):
             held.set()
-            release.wait(30)
+            release.wait(60)
 
     process = context.Process(target=hold)
     process.start()
     try:
-        assert held.wait(30)
+        assert held.wait(60)
         with (
             pytest.raises(LockBusy, match="another process"),
             guarded(path, timeout_seconds=0.1, error=ReportUnwritable),
@@ -211,8 +211,8 @@ def test_a_held_guard_is_waited_for_and_then_given_up(tmp_path: Path) -> None:
             pass
     finally:
         release.set()
-        process.join(30)
-    with guarded(path, timeout_seconds=5, error=ReportUnwritable):
+        process.join(60)
+    with guarded(path, timeout_seconds=60, error=ReportUnwritable):
         pass
     assert list(tmp_path.iterdir()) == []
 
@@ -248,15 +248,15 @@ def test_a_killed_holder_frees_the_guard(tmp_path: Path) -> None:
     held = context.Event()
 
     def hold() -> None:
-        with guarded(path, timeout_seconds=5, error=ReportUnwritable):
+        with guarded(path, timeout_seconds=60, error=ReportUnwritable):
             held.set()
             signal.pause()
 
     process = context.Process(target=hold)
     process.start()
-    assert held.wait(30)
+    assert held.wait(60)
     process.kill()
-    process.join(30)
+    process.join(60)
 
     with guarded(path, timeout_seconds=0, error=ReportUnwritable):
         pass

@@ -34,7 +34,7 @@ from tests.scripted_registry import (
 
 pytestmark = pytest.mark.enable_socket
 
-SECONDS = 5.0
+SECONDS = 60.0
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from rocmrun.system.registry import RegistryClient
 from rocmrun.usecases.lock_sources import RegistryResolver, open_sources
 from tests.scripted_registry import CONFIG, Reply, Request, ScriptedRegistry, digest, image
 
-SECONDS = 5.0
+SECONDS = 60.0
 INDEX_CHILD = image()
 INDEX = json.dumps(
     {
