@@ -8,9 +8,10 @@ from pydantic import BaseModel, ConfigDict
 from rocmrun.core.run import ChangeKind, WritableLayer
 
 # What the engine makes in a container's layer, or mounts over a file of it; the rest are the plan's own targets.
+# The init program is mounted at /sbin, which is a link in most images by now.
 ENGINES_OWN = (
     "/.dockerenv", "/dev", "/etc/hostname", "/etc/hosts", "/etc/mtab", "/etc/resolv.conf", "/proc",
-    "/run/.containerenv", "/sbin/docker-init", "/sys",
+    "/run/.containerenv", "/sbin/docker-init", "/sys", "/usr/bin/docker-init", "/usr/sbin/docker-init",
 )  # fmt: skip
 # Python keeps compiled modules beside their sources where it may, and goes on where it may not.
 _BYTECODE = "__pycache__"

@@ -55,10 +55,10 @@ KNOWN = {
     "raw socket": Case(steps=(job.RAW_SOCKET,), needs={"cap:NET_RAW", "user:root"}, as_root={"cap:NET_RAW"}, error="EPERM"),
     "port 80": Case(steps=(job.PORT_80,), needs=set(), as_root=set()),
     "shm of 2 GiB": Case(steps=(job.SHM_2_GIB,), needs={SHM_2_GIB}, as_root={SHM_2_GIB}, error="ENOSPC"),
-    "outside the caches": Case(steps=(job.OUTSIDE_THE_CACHES,), needs={"rootfs:rw"}, as_root={"rootfs:rw"}, error="EROFS"),
-    "either of two": Case(steps=(job.EITHER_NETWORK_OR_ROOT_FS,), needs={"network:bridge"}, as_root={"network:bridge"}, error="EROFS"),
+    "outside the caches": Case(steps=(job.OUTSIDE_THE_CACHES,), needs={"tmpfs:/var/tmp"}, as_root={"tmpfs:/var/tmp"}, error="EROFS"),
+    "either of two": Case(steps=(job.EITHER_NETWORK_OR_ROOT_FS,), needs={"tmpfs:/var/tmp"}, as_root={"tmpfs:/var/tmp"}, error="EROFS"),
     "nothing": Case(steps=(job.NOTHING,), needs=set(), as_root=set()),
-    "one run in five fails": Case(steps=(job.FLAKY, job.OUTSIDE_THE_CACHES), needs={"rootfs:rw"}, as_root={"rootfs:rw"}, error="EROFS"),
+    "one run in five fails": Case(steps=(job.FLAKY, job.OUTSIDE_THE_CACHES), needs={"tmpfs:/var/tmp"}, as_root={"tmpfs:/var/tmp"}, error="EROFS"),
 }  # fmt: skip
 
 
@@ -164,13 +164,18 @@ def test_what_is_found_is_written_down_and_holds(bench: Bench, tmp_path: Path) -
     moved = bench.run(bench.small, "--stale", str(certificate), "--shm-size", "3GiB")
 
     assert done.returncode == 1, done.stderr
-    assert "rootfs:rw  required " in done.stdout
-    assert "readOnlyRootFilesystem: false" in done.stdout
+    assert "tmpfs:/var/tmp (instead of rootfs:rw)  required " in done.stdout
+    assert "readOnlyRootFilesystem: true" in done.stdout
+    assert 'mountPath: "/var/tmp"' in done.stdout
+    assert "is lost when the container ends" in done.stdout
     text = minimal.read_text()
-    assert 'grant = "rootfs:rw"' in text
+    assert '"/var/tmp" = "16MiB"  # required: ' in text
     assert "Read-only file system" in text
+    assert "rootfs:rw" not in text
     assert "unconfined" not in text
     assert launched.returncode == 0, launched.stderr
+    tried = json.loads(certificate.read_text())["tmpfs"]
+    assert ([place["path"] for place in tried["places"]], tried["left_out"]) == (["/var/tmp"], [])
     assert (fresh.returncode, fresh.stdout) == (0, "nothing that it depends on has changed\n")
     assert moved.returncode == 1
     assert "profile: the job is planned otherwise now" in moved.stdout
@@ -197,7 +202,7 @@ def test_what_policy_and_engine_refuse_is_untested(bench: Bench) -> None:
     found = bench.found(bench.refused, *FAST, "--", *job.python(job.OUTSIDE_THE_CACHES), code=1)
 
     verdicts = {verdict["privilege"]: verdict for verdict in found["verdicts"]}
-    assert found["minimal"] == ["rootfs:rw"]
+    assert found["minimal"] == ["tmpfs:/var/tmp"]
     assert verdicts["cap:SYS_ADMIN"]["verdict"] == "untested"
     assert "capability SYS_ADMIN together with root" in verdicts["cap:SYS_ADMIN"]["evidence"]
     assert verdicts["cap:PERFMON"]["verdict"] in {"untested", "removable"}
@@ -235,7 +240,7 @@ def test_an_interrupted_search_leaves_nothing_and_goes_on(bench: Bench) -> None:
     assert process.returncode == 130, (said + rest).decode()
     assert b"--resume" in rest
     assert sum(run["reused"] for run in found["runs"]) >= 3
-    assert found["minimal"] == ["rootfs:rw"]
+    assert found["minimal"] == ["tmpfs:/var/tmp"]
 
 
 @pytest.mark.slow

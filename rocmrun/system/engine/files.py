@@ -17,6 +17,7 @@ from rocmrun.system.engine.calls import CALL_TIMEOUT_SECONDS, translated
 
 # The engine API's numbers (github.com/moby/moby, pkg/archive, ChangeType).
 _CHANGES: dict[int, ChangeKind] = {0: "changed", 1: "added", 2: "deleted"}
+_GO_SYMLINK = 1 << 27  # io/fs, ModeSymlink
 # What the daemon says of a path that leads through a loop of links (github.com/moby/sys, symlink) or a file.
 _NO_SUCH_PATH = re.compile(r"too many links|lstat .*: not a directory")
 
@@ -43,7 +44,8 @@ class EngineFiles:
                     api._raise_for_status(reason)
         header = response.headers["X-Docker-Container-Path-Stat"]
         stat = json.loads(base64.b64decode(header))
-        return PathStat(mode=stat["mode"], link_target=stat.get("linkTarget") or "")
+        link = stat["mode"] & _GO_SYMLINK  # Podman names a target where there is no link, too
+        return PathStat(mode=stat["mode"], link_target=stat.get("linkTarget", "") if link else "")
 
     def path_owner(self, container_id: str, path: str) -> PathOwner | None:
         """Return whose *path* is in a container that need not run; None when it is not there.
@@ -104,5 +106,6 @@ class EngineFiles:
             summaries = self._api.containers(all=True, size=True, filters={"id": container_id})
         return WritableLayer(
             changes={entry["Path"]: _CHANGES[entry["Kind"]] for entry in listed},
-            size_bytes=next((found.get("SizeRw") for found in summaries), None),
+            # Docker leaves a size of nothing out.
+            size_bytes=next((found.get("SizeRw") or 0 for found in summaries), None),
         )

@@ -49,6 +49,7 @@ def test_what_the_engine_makes_is_left_out() -> None:
     changes: dict[str, ChangeKind] = {
         "/.dockerenv": "added", "/dev": "changed", "/dev/console": "added", "/etc": "changed",
         "/etc/hosts": "added", "/etc/resolv.conf": "added", "/sbin": "changed", "/sbin/docker-init": "added",
+        "/usr/sbin": "changed", "/usr/sbin/docker-init": "added",
         "/home": "changed", "/home/rocmrun": "added", "/srv": "added", "/srv/data": "added",
         "/app": "changed", "/app/__pycache__": "added", "/app/__pycache__/serve.pyc": "added",
     }  # fmt: skip
