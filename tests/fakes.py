@@ -233,6 +233,10 @@ class FakeEngine:
         """Say nothing of how an image was built."""
         return ()
 
+    def asks_registries(self) -> bool:
+        """As Docker does, and Podman does not."""
+        return self.facts().kind != "podman"
+
     def resolve(self, reference: str, timeout_seconds: float) -> Resolved:  # noqa: ARG002  # the protocol's
         """Return the digest of an image of the registry."""
         if reference not in self.registry:

@@ -138,6 +138,7 @@ def hosts(draw: st.DrawFn) -> HostFacts:
         kfd=kfd,
         memory_bytes=draw(_some(None, GIB // 4, 64 * GIB)),
         nofile_limit=draw(_some(None, 1024, 1 << 20)),
+        nproc_limit=draw(_some(None, 4096, 1 << 22)),
         devices=(*DEVICES, *nodes),
     )
 

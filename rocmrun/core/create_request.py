@@ -113,7 +113,7 @@ def _host_config(plan: Plan, role: Role, *, keep_log: bool, probe_writes: bool) 
         "AutoRemove": False,
         "CapAdd": list(plan.cap_add),
         "CapDrop": ["ALL"],
-        "CgroupnsMode": "private",
+        "CgroupnsMode": plan.cgroup_namespace,
         "CpusetCpus": plan.cpuset_cpus,
         "CpusetMems": plan.cpuset_mems,
         "Devices": [
@@ -210,7 +210,8 @@ def _mount(mount: PlannedMount, *, only_read: bool) -> dict[str, Any]:
 def tmpfs_options(tmpfs: PlannedTmpfs, plan: Plan) -> str:
     """Return mount options for *tmpfs*; exec is written out because the engine's default is noexec."""
     execute = "exec" if tmpfs.executable else "noexec"
-    owner = f"uid={plan.uid},gid={plan.gid}"
+    # Podman refuses uid and gid; its U is the container's user, and it would copy the image's files into memory.
+    owner = "U,notmpcopyup" if plan.engine == "podman" else f"uid={plan.uid},gid={plan.gid}"
     return f"rw,nosuid,nodev,{execute},size={tmpfs.size_bytes},mode={tmpfs.mode:o},{owner}"
 
 

@@ -51,6 +51,11 @@ class EngineFacts:
         return self.identity or self.address
 
     @property
+    def podman(self) -> bool:
+        """Whether it is Podman, which answers Docker's API and means a few words of it otherwise."""
+        return self.kind == "podman"
+
+    @property
     def rootless(self) -> bool:
         """Whether the engine runs without root (no device cgroups then)."""
         return any(option.startswith("name=rootless") for option in self.security_options)

@@ -189,6 +189,8 @@ class HostFacts:
         memlock_bytes: The caller's hard RLIMIT_MEMLOCK; -1 is unlimited, None unknown (another root).
         nofile_limit: Highest RLIMIT_NOFILE that a process here can be given; None where the caller's
             own limit does not bind the engine (it can raise limits) or is unknown.
+        nproc_limit: Highest RLIMIT_NPROC that means anything here: how many process ids there are, or less
+            where a lower limit binds even an engine.
         problems: What could not be read, one sentence each.
     """
 
@@ -221,5 +223,6 @@ class HostFacts:
     yama_ptrace_scope: int | None = None
     memlock_bytes: int | None = None
     nofile_limit: int | None = None
+    nproc_limit: int | None = None
     wsl: bool | None = None
     problems: tuple[str, ...] = field(default=())

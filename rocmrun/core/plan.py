@@ -241,6 +241,10 @@ class Plan:
     """Every right, every setting and every GPU of one container, with the reason for each right.
 
     Sizes are bytes, times seconds, cpus a count. `env_from` holds names only: values never enter a plan.
+
+    Attributes:
+        engine: Whose words the create request speaks: "docker", or "podman", which differs in a few.
+        cgroup_namespace: "private", or "host" where the engine makes no other.
     """
 
     profile: str
@@ -291,6 +295,8 @@ class Plan:
     health: PlannedHealth | None = None
     labels: tuple[tuple[str, str], ...] = field(default=())
     secrets: tuple[PlannedSecret, ...] = ()
+    engine: Literal["docker", "podman"] = "docker"
+    cgroup_namespace: Literal["private", "host"] = "private"
 
     @property
     def user(self) -> str:

@@ -205,12 +205,13 @@ def _is_raw(node: DeviceNode | None) -> bool:
 
 
 def _capability_refusals(plan: Plan) -> list[str]:
-    if plan.uid != 0:
+    if plan.engine == "podman":
+        why = "is the host: Podman makes it effective for every user; leave it out"
+    elif plan.uid == 0:
+        why = "together with root: is the host; run as a non-root user, where the same grant only unlocks system calls"
+    else:
         return []
-    return [
-        f"capability {name} together with root: is the host; run as a non-root user, where the same grant only unlocks system calls"
-        for name in sorted(set(plan.cap_add) & HOST_CAPABILITIES)
-    ]
+    return [f"capability {name} {why}" for name in sorted(set(plan.cap_add) & HOST_CAPABILITIES)]
 
 
 def _workdir_refusals(workdir: str) -> list[str]:

@@ -259,7 +259,7 @@ def _unsaid(plan: Plan, *, compose: bool) -> list[str]:
         if not plan.masks:
             notes.append("systempaths=unconfined has no word here.")
         return notes
-    if own := [u for u in plan.ulimits if u.name not in {"core", "nofile"}]:
+    if own := [u for u in plan.ulimits if u.name not in {"core", "nofile", "nproc"}]:
         names = ", ".join(u.name for u in own)
         notes.append(f"Kubernetes sets no ulimits ({names}): they are the runtime's.")
     if plan.network in {"none", "bridge"}:

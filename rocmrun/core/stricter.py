@@ -15,6 +15,7 @@ MASKED = frozenset({
 READ_ONLY = frozenset({"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"})
 KNOWN_RUNTIMES = frozenset({"", "runc", "crun", "oci", "io.containerd.runc.v2"})
 ENGINE_SHM = 64 * MIB
+ROUNDING = 0.001  # four digits
 
 # No right depends on these: bookkeeping of the engine, and shares that only divide what there is.
 NEUTRAL = frozenset({
@@ -210,9 +211,23 @@ def _log(asked: Any, got: Any) -> Verdict:
     """An engine may add options to a driver; another driver would keep, or send away, what was printed."""
     wanted, present = asked or {}, got or {}
     if wanted.get("Type") == present.get("Type"):
-        kept = (wanted.get("Config") or {}).items() <= (present.get("Config") or {}).items()
-        return "equal" if kept else "weaker"
+        options = present.get("Config") or {}
+        kept = (
+            options.get(name) == value
+            or (name == "max-size" and _rounded(value, options.get(name)))
+            for name, value in (wanted.get("Config") or {}).items()
+        )
+        return "equal" if all(kept) else "weaker"
     return "stricter" if present.get("Type") == "none" else "weaker"
+
+
+def _rounded(asked: str, got: Any) -> bool:
+    """Whether *got* is a number of bytes as Podman writes it: in four digits, "104.9MB"."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(B|kB|MB|GB|TB)", str(got))
+    if found is None:
+        return False
+    scale = 1000 ** ("B", "kB", "MB", "GB", "TB").index(found[2])
+    return bool(abs(float(found[1]) * scale - float(asked)) <= float(asked) * ROUNDING)
 
 
 def _cpuset(asked: Any, got: Any) -> Verdict:

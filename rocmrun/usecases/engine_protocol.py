@@ -46,6 +46,9 @@ class Engine(Protocol):
     def history(self, image_id: str) -> tuple[str, ...]:
         """Return the steps that a local image was built by, the first one first."""
 
+    def asks_registries(self) -> bool:
+        """Whether it can say what a reference names at its registry."""
+
     def resolve(self, reference: str, timeout_seconds: float) -> Resolved:
         """Ask the registry what a reference names now."""
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -22,6 +23,10 @@ class LockEngine(Resolver, LocalImages, Protocol):
 
     def facts(self) -> EngineFacts:
         """Return what the engine says of itself."""
+        ...
+
+    def asks_registries(self) -> bool:
+        """Whether it can say what a reference names at its registry."""
         ...
 
 
@@ -109,7 +114,7 @@ def open_sources(
     warn: Callable[[str], None],
     locked: Mapping[str, str] | None = None,
 ) -> Sources:
-    """Return the sources that --resolver names; "auto" is an engine if one answers, else registries.
+    """Return the sources that --resolver names; "auto" is an engine if one answers and can ask, else registries.
 
     Args:
         name: What --resolver says.
@@ -120,8 +125,18 @@ def open_sources(
     if name == "registry":
         return registry_sources(warn, locked=locked)
     try:
-        return engine_sources(connect(), warn)
+        engine = connect()
+        if engine.asks_registries():
+            return engine_sources(engine, warn)
+        if name == "engine":
+            raise _cannot_ask(engine.facts())
     except (EngineUnreachable, EngineDenied, EngineUnsuitable):
         if name == "engine":
             raise
         return registry_sources(warn, locked=locked)
+    return replace(registry_sources(warn, locked=locked), local=engine)
+
+
+def _cannot_ask(engine: EngineFacts) -> EngineUnsuitable:
+    msg = f"{engine.kind} {engine.version} cannot ask registries what a reference names (its API has no /distribution)"
+    return EngineUnsuitable(msg, hint="leave --resolver out: registries are then asked directly")

@@ -71,6 +71,7 @@ def mi300x_host() -> HostFacts:
         root="/",
         memory_bytes=2 << 40,
         nofile_limit=None,
+        nproc_limit=None,
         kfd=host.kfd and _owned(host.kfd),
         render_nodes=tuple(map(_owned, host.render_nodes)),
         gpus=tuple(

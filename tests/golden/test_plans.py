@@ -84,7 +84,7 @@ CASES = {
 def host_of(case: Case, root: Path) -> HostFacts:
     """Return the machine as itself, whoever runs the tests and wherever the tree stands."""
     found = on_another_host(read_host(build_host(root, case.gpus, **case.host)), str(root))
-    return replace(found, memlock_bytes=None, nofile_limit=None, **case.facts)
+    return replace(found, memlock_bytes=None, nofile_limit=None, nproc_limit=None, **case.facts)
 
 
 def plan_of(case: Case, root: Path) -> Plan:

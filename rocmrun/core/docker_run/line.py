@@ -16,7 +16,7 @@ def docker_run_arguments(plan: Plan, *, detach: bool = False) -> tuple[str, ...]
     """
     entrypoint = plan.entrypoint or ()
     return (
-        "docker", "run",
+        plan.engine, "run",
         *_life(plan, detach=detach),
         *_streams(plan),
         *_health(plan),
@@ -133,7 +133,7 @@ def _namespaces(plan: Plan) -> tuple[str, ...]:
     return (
         "--network", plan.network,
         "--ipc", plan.ipc,
-        "--cgroupns", "private",
+        "--cgroupns", plan.cgroup_namespace,
         *(("--pid", plan.pid) if plan.pid != "private" else ()),
         *(("--hostname", plan.hostname) if plan.hostname else ()),
         *(f"--add-host={entry}" for entry in plan.extra_hosts),

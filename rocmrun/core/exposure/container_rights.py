@@ -34,6 +34,7 @@ class Surroundings:
         private_cgroups: Whether containers get a cgroup namespace of their own unless asked otherwise.
         own_sources: Directories that hold nothing but what such a container wrote: rocmrun's caches.
         internal_networks: Networks of the engine that lead nowhere.
+        ambient: Whether capabilities that are added are in force for every user, as Podman makes them.
     """
 
     lsm: bool | None = None
@@ -42,6 +43,7 @@ class Surroundings:
     private_cgroups: bool = True
     own_sources: frozenset[str] = frozenset()
     internal_networks: frozenset[str] = frozenset()
+    ambient: bool = False
 
     @classmethod
     def of(
@@ -64,6 +66,7 @@ class Surroundings:
             # Docker's default is the host's on cgroup v1.
             private_cgroups=not engine or engine.cgroup_version != 1,
             own_sources=own_sources,
+            ambient=bool(engine and engine.podman),
         )
 
 
@@ -133,8 +136,10 @@ class ContainerRights:
 
     @property
     def effective(self) -> frozenset[str]:
-        """Capabilities in force: Docker makes none effective for a user that is not root."""
-        return self.bounding if self.root else frozenset()
+        """Capabilities in force: Docker makes none effective for a user that is not root, Podman those that are added."""
+        if self.root:
+            return self.bounding
+        return _names(self.get("CapAdd")) if self.surroundings.ambient else frozenset()
 
     @property
     def options(self) -> dict[str, str]:

@@ -19,6 +19,7 @@ from rocmrun.core.planning.devices import (
 from rocmrun.core.planning.draft import Draft, PlanRequest
 from rocmrun.core.planning.environment import note_image, plan_environment
 from rocmrun.core.planning.health import plan_health
+from rocmrun.core.planning.podman import cgroup_namespace
 from rocmrun.core.planning.secrets import plan_secrets
 from rocmrun.core.planning.security import plan_security
 from rocmrun.core.planning.storage import plan_cache, plan_mounts, plan_tmpfs
@@ -103,6 +104,8 @@ def make_plan(request: PlanRequest) -> Plan:
         tty=request.tty,
         health=plan_health(draft),
         labels=_labels(request),
+        engine="podman" if request.engine and request.engine.podman else "docker",
+        cgroup_namespace=cgroup_namespace(draft),
     )
     image_workdir = request.image_facts.workdir if request.image_facts else ""
     check_policy(

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from rocmrun.core import baseline
 from rocmrun.core.plan import PlannedUlimit
 from rocmrun.core.planning.draft import AskedPrivilege, Draft
-from rocmrun.errors import PlanRefused, UsageError
+from rocmrun.core.planning.podman import PODMAN_ALLOWS, podman_nproc, runs_on_podman
+from rocmrun.errors import EngineUnsuitable, PlanRefused, UsageError
 
 # Docker's default seccomp profile keys these rules on the bounding set alone, so that for a non-root
 # user the capability unlocks the system calls and is never effective (measured, Docker 20.10).
@@ -42,7 +43,7 @@ def plan_security(draft: Draft, uid: int) -> Security:
         selinux_label=_label(draft),
         no_new_privileges=_word(draft, "nnp") is None,
         read_only_root=_word(draft, "rootfs") is None,
-        masks=_word(draft, "masks") is None,
+        masks=_masks(draft),
         ipc=_word(draft, "ipc") or "private",
         pid=_word(draft, "pid") or "private",
         ulimits=_ulimits(draft),
@@ -58,6 +59,15 @@ def _word(draft: Draft, kind: str) -> str | None:
         return None
     draft.record(asked[-1])
     return asked[-1].parsed.value
+
+
+def _masks(draft: Draft) -> bool:
+    if draft.asked("masks") and runs_on_podman(draft):
+        msg = "masks:off has no effect: Podman's Docker socket leaves /proc masked"
+        raise EngineUnsuitable(
+            msg, hint="use Docker Engine for this profile, or leave masks:off out"
+        )
+    return _word(draft, "masks") is None
 
 
 def _label(draft: Draft) -> str | None:
@@ -83,21 +93,28 @@ def _capabilities(draft: Draft, uid: int) -> tuple[str, ...]:
     names = set()
     for asked in draft.asked("cap"):
         name = asked.parsed.value
-        effect = (
-            "effective"
-            if uid == 0
-            else f"for uid {uid} never effective: it only unlocks system calls in the seccomp profile"
-        )
-        draft.record(asked, note=effect)
+        draft.record(asked, note=_effect(draft, uid))
         names.add(name)
     for asked in draft.asked("seccomp"):
         if asked.parsed.value in SECCOMP_RULES:
-            names.add(_rule_capability(draft, asked, uid))
+            names |= _rule_capability(draft, asked, uid)
     return tuple(sorted(names))
 
 
-def _rule_capability(draft: Draft, asked: AskedPrivilege, uid: int) -> str:
+def _effect(draft: Draft, uid: int) -> str:
+    if uid == 0:
+        return "effective"
+    if runs_on_podman(draft):
+        return f"effective for uid {uid} too: Podman makes what is added ambient"
+    return f"for uid {uid} never effective: it only unlocks system calls in the seccomp profile"
+
+
+def _rule_capability(draft: Draft, asked: AskedPrivilege, uid: int) -> set[str]:
+    """Return the capability that unlocks a rule; none with Podman, where it would be effective."""
     capability, calls = SECCOMP_RULES[asked.parsed.value]
+    if runs_on_podman(draft):
+        draft.record(asked, note=f"adds nothing: {PODMAN_ALLOWS[asked.parsed.value]}")
+        return set()
     if uid == 0:
         msg = f"{asked.parsed} needs a non-root user: for root {capability} would be effective"
         raise PlanRefused(
@@ -106,7 +123,7 @@ def _rule_capability(draft: Draft, asked: AskedPrivilege, uid: int) -> str:
     draft.record(
         asked, note=f"unlocks {calls} and nothing else, through {capability} in the bounding set"
     )
-    return capability
+    return {capability}
 
 
 def _seccomp(draft: Draft) -> str | None:
@@ -136,6 +153,8 @@ def _ulimits(draft: Draft) -> tuple[PlannedUlimit, ...]:
         )
     limits["nofile"] = PlannedUlimit(name="nofile", soft=nofile, hard=nofile)
     draft.grant(f"ulimit:nofile={nofile}", "data loaders and servers open many files")
+    if (nproc := podman_nproc(draft)) is not None:
+        limits["nproc"] = PlannedUlimit(name="nproc", soft=nproc, hard=nproc)
     for asked in draft.asked("ulimit"):
         soft, hard = asked.parsed.limits
         limits[asked.parsed.value] = PlannedUlimit(name=asked.parsed.value, soft=soft, hard=hard)

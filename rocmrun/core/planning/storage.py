@@ -11,6 +11,7 @@ from rocmrun.core import baseline
 from rocmrun.core.host import Gpu
 from rocmrun.core.plan import PlannedMount, PlannedTmpfs
 from rocmrun.core.planning.draft import Draft
+from rocmrun.core.planning.podman import PODMAN_TMPFS, podman_tmpfs
 from rocmrun.core.profile.model import Mount
 from rocmrun.core.text import human_size, short_digest
 from rocmrun.core.toml import key_path
@@ -143,6 +144,12 @@ def plan_tmpfs(
         found[wanted.tmpfs.target] = wanted if known is None else _resized(known, wanted)
     for wanted in _volume_tmpfs(draft, taken | found.keys()):
         found[wanted.tmpfs.target] = wanted
+    for target in podman_tmpfs(draft) - taken - found.keys():
+        found[target] = _Wanted(
+            PlannedTmpfs(target=target, size_bytes=PODMAN_TMPFS),
+            "Podman mounts one here in every container with a read-only root; so it has a bound, and nothing runs from it",
+            "engine",
+        )
     for wanted in found.values():
         kind = "tmpfs-exec" if wanted.tmpfs.executable else "tmpfs"
         draft.grant(

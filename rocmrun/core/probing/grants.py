@@ -34,6 +34,7 @@ def surroundings(plan: Plan) -> dict[str, Any]:
             "network": plan.network,
             "ipc": plan.ipc,
             "pid": plan.pid,
+            "cgroup": plan.cgroup_namespace,
             "masks": plan.masks,
             "seccomp": "default"
             if plan.seccomp is None

@@ -75,7 +75,8 @@ def expectation(plan: Plan, gpu_table: GpuTable | None = None) -> dict[str, Any]
         "uid": plan.uid,
         "gid": plan.gid,
         "groups": list(plan.groups),
-        "cap_eff": f"{added if plan.uid == 0 else 0:016x}",
+        # Podman makes what is added ambient.
+        "cap_eff": f"{added if plan.uid == 0 or plan.engine == 'podman' else 0:016x}",
         "cap_bnd": f"{added:016x}",
         "no_new_privileges": plan.no_new_privileges,
         # Unconfined is not "none": what runs the engine may have a filter of its own.

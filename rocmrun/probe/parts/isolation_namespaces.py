@@ -106,7 +106,7 @@ def check_namespaces(check: Check, grants: Grants) -> None:
         number = namespace(kind)
         shared = number == FIRST_NAMESPACES[kind]
         check.evidence[kind] = {"number": number, "is_the_hosts": shared}
-        allowed = kind == "user" or (kind == "ipc" and grants.word("ipc") == "host")
+        allowed = kind == "user" or grants.word(kind) == "host"
         if shared and not allowed:
             reached.append(f"the {kind} namespace is the host's")
     grants.judge(check, reached)

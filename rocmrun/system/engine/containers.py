@@ -2,14 +2,17 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import requests.exceptions
 
+from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.log_frames import frames_of
 from rocmrun.core.run import ContainerState, Created
 from rocmrun.system.engine.attachment import Attachment
 from rocmrun.system.engine.calls import CALL_TIMEOUT_SECONDS, chunks_of, gone_is_fine, translated
+from rocmrun.system.engine.podman import PodmanDialect
 
 STDOUT = 1
 # The engine's own keys, Ctrl-P Ctrl-Q, are common in shells and editors and would cut the workload off.
@@ -21,19 +24,33 @@ class EngineContainers:
 
     _api: Any
 
+    _podman: PodmanDialect
+
+    def facts(self) -> EngineFacts:
+        """Return what the engine says of itself."""
+        raise NotImplementedError
+
     def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
-        """Create a container from *request*, byte for byte."""
-        with translated("create the container", container=True):
-            body = self._api.create_container_from_config(
-                dict(request), name=name, platform=platform
-            )
+        """Create a container from *request*, byte for byte; only Podman gets a seccomp profile as a file."""
+        with translated("create the container", container=True), self._sent(request) as sent:
+            body = self._api.create_container_from_config(sent, name=name, platform=platform)
         return Created(container_id=body["Id"], warnings=tuple(body.get("Warnings") or ()))
 
     def inspect(self, container_id: str) -> dict[str, Any]:
-        """Return the engine's record of a container."""
+        """Return the engine's record of a container, in Docker's words."""
+        api = self._api
         with translated("inspect the container"):
-            record: dict[str, Any] = self._api.inspect_container(container_id)
-        return record
+            # The SDK's own method hides the headers, by which Podman tells itself.
+            response = api.get(
+                api._url("/containers/{0}/json", container_id), timeout=CALL_TIMEOUT_SECONDS
+            )
+            record: dict[str, Any] = api._result(response, json=True)
+            return self._podman.completed(record, container_id, response.headers)
+
+    def _sent(self, request: Mapping[str, Any]) -> AbstractContextManager[dict[str, Any]]:
+        if self.facts().podman:
+            return self._podman.profile_as_file(request)
+        return nullcontext(dict(request))
 
     def state(self, container_id: str) -> ContainerState:
         """Return how a container is doing, or ended."""

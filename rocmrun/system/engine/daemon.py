@@ -22,6 +22,7 @@ from rocmrun.system.engine.containers import EngineContainers
 from rocmrun.system.engine.files import EngineFiles
 from rocmrun.system.engine.images import EngineImages
 from rocmrun.system.engine.logins import Logins
+from rocmrun.system.engine.podman import PodmanDialect
 
 MINIMUM_API = (1, 41)
 
@@ -56,6 +57,7 @@ class DockerEngine(EngineImages, EngineFiles, EngineContainers):
         self._api = api
         self._facts: EngineFacts | None = None
         self._logins = Logins(api)
+        self._podman = PodmanDialect(api)
 
     @classmethod
     def connect(cls) -> "DockerEngine":

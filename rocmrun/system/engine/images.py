@@ -7,13 +7,14 @@ from typing import Any
 import docker
 import docker.auth
 import docker.errors
+import requests
 
 from rocmrun.core.engine_errors import pull_error
 from rocmrun.core.image import ImageFacts
 from rocmrun.core.keep_tags import NamedImage
 from rocmrun.core.lock import Resolved
 from rocmrun.core.run import PullEvent
-from rocmrun.system.engine.calls import translated
+from rocmrun.system.engine.calls import CALL_TIMEOUT_SECONDS, translated
 from rocmrun.system.engine.logins import Logins
 
 
@@ -40,6 +41,17 @@ class EngineImages:
             except docker.errors.ImageNotFound:
                 return ()
         return tuple(step.get("CreatedBy") or "" for step in reversed(steps))
+
+    def asks_registries(self) -> bool:
+        """Whether it can say what a reference names at its registry; Podman has no such call.
+
+        Asked with a name that no image can have: an engine that has the call refuses it without asking anybody.
+        """
+        api = self._api
+        with translated("ask the engine what it can do"):
+            url = api._url("/distribution/{0}/json", ":")
+            answer = api.get(url, timeout=CALL_TIMEOUT_SECONDS)
+        return bool(answer.status_code != requests.codes.not_found)
 
     def resolve(self, reference: str, timeout_seconds: float) -> Resolved:
         """Ask the registry, through the engine, what *reference* names now."""

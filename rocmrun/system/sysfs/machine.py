@@ -32,11 +32,12 @@ def read_machine(tree: Tree) -> dict[str, Any]:
         "apparmor": _apparmor(tree),
         "yama_ptrace_scope": tree.number("/proc/sys/kernel/yama/ptrace_scope"),
         "memlock_bytes": resource.getrlimit(resource.RLIMIT_MEMLOCK)[1] if tree.live else None,
-        "nofile_limit": _nofile_limit(),
+        "nofile_limit": _binding_limit(resource.RLIMIT_NOFILE),
+        "nproc_limit": _nproc_limit(),
     }
 
 
-def _nofile_limit() -> int | None:
+def _binding_limit(kind: int) -> int | None:
     """Return the hard limit that binds even an engine: where nothing on the machine has CAP_SYS_RESOURCE.
 
     Always this machine's, also under another root: containers start here.
@@ -48,8 +49,18 @@ def _nofile_limit() -> int | None:
     bounding = re.search(r"^CapBnd:\s*([0-9a-f]+)$", status, re.MULTILINE)
     if bounding is None or int(bounding[1], 16) >> CAP_SYS_RESOURCE & 1:
         return None
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    hard = resource.getrlimit(kind)[1]
     return None if hard == resource.RLIM_INFINITY else hard
+
+
+def _nproc_limit() -> int | None:
+    """Return how many processes there can be: the engine's own limit is that too (containers/common, default.go)."""
+    try:
+        ids = int(Path("/proc/sys/kernel/pid_max").read_text())
+    except (OSError, ValueError):
+        return None
+    bound = _binding_limit(resource.RLIMIT_NPROC)
+    return ids if bound is None else min(ids, bound)
 
 
 def read_numa_nodes(tree: Tree) -> tuple[NumaNode, ...]:

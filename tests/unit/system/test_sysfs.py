@@ -165,8 +165,8 @@ def test_what_was_not_copied_is_unknown(tmp_path: Path) -> None:
     """An empty directory is no host without SELinux: nothing is known of it."""
     host = read_host(tmp_path)
 
-    # Containers start on this machine whatever the root, so its own limit is always told.
-    assert replace(host, nofile_limit=None) == HostFacts(root=str(tmp_path))
+    # Containers start on this machine whatever the root, so its own limits are always told.
+    assert replace(host, nofile_limit=None, nproc_limit=None) == HostFacts(root=str(tmp_path))
 
 
 def test_this_machine_is_read_too() -> None:

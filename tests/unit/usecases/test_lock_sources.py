@@ -13,6 +13,7 @@ from rocmrun.core.manifest import OCI_INDEX, OCI_MANIFEST
 from rocmrun.errors import (
     EngineDenied,
     EngineUnreachable,
+    EngineUnsuitable,
     ImageGone,
     ManifestUnsupported,
     PlatformMismatch,
@@ -164,13 +165,17 @@ def test_an_unchanged_tag_costs_one_head(registry: ScriptedRegistry) -> None:
 class FakeEngine:
     """An engine that answers, as far as a lock asks it."""
 
+    kind: str = "docker"
     mirrors: tuple[str, ...] = ()
     asked: list[str] = field(default_factory=list)
 
     def facts(self) -> EngineFacts:
         return EngineFacts(
-            kind="docker", version="28", api_version="1.41", address="x", mirrors=self.mirrors
+            kind=self.kind, version="28", api_version="1.41", address="x", mirrors=self.mirrors
         )
+
+    def asks_registries(self) -> bool:
+        return self.kind == "docker"
 
     def resolve(self, reference: str, timeout_seconds: float) -> Resolved:  # noqa: ARG002
         self.asked.append(reference)
@@ -211,6 +216,21 @@ def test_auto_is_registries_without_an_engine(error: RocmrunError) -> None:
     assert sources.describe_always
     with pytest.raises(type(error)):
         open_sources("engine", connect=refusing(error), warn=lambda _text: None)
+
+
+def test_an_engine_that_cannot_ask_is_asked_for_its_own_images_alone() -> None:
+    """Podman has no call for it: registries are asked directly, and --resolver engine says so."""
+    engine = FakeEngine(kind="podman")
+
+    sources = open_sources("auto", connect=lambda: engine, warn=lambda _text: None)
+
+    assert isinstance(sources.resolver, RegistryResolver)
+    assert sources.describe_always
+    assert sources.local is engine
+    with pytest.raises(EngineUnsuitable, match="podman 28 cannot ask registries") as refused:
+        open_sources("engine", connect=lambda: engine, warn=lambda _text: None)
+    assert "--resolver" in (refused.value.hint or "")
+    assert engine.asked == []
 
 
 def test_registry_connects_to_no_engine() -> None:

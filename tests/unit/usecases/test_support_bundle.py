@@ -286,7 +286,7 @@ SENT_OF_HOST = {
     "schema_version", "root", "kernel", "architecture", "os_id", "os_version", "os_name", "cmdline", "cpu_count",
     "memory_bytes", "numa_nodes", "numa_balancing", "driver_version", "driver_source", "nvidia", "kfd", "kfd_topology",
     "gpus", "pci_gpus", "card_nodes", "render_nodes", "devices", "cgroup_version", "selinux", "apparmor",
-    "yama_ptrace_scope", "memlock_bytes", "nofile_limit", "wsl", "problems",
+    "yama_ptrace_scope", "memlock_bytes", "nofile_limit", "nproc_limit", "wsl", "problems",
 }  # fmt: skip
 SENT_OF_GPU = {
     "index", "node", "permitted", "gfx", "gfx_source", "name", "device_id", "vendor_id", "subsystem_id", "revision",
