@@ -1,5 +1,6 @@
 """`rocmrun doctor`: what is wrong, and what to do next."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,15 +100,18 @@ def command(  # noqa: PLR0913  # one parameter an option
         raise click.UsageError(msg)
     host = read_saved(host_file)
     ask = _ask(profile, host_root, shared, host) if profile else None
+    printed = read_log(log) if log is not None else None
     case = look(
         ask,
         host_root=host_root,
-        log=read_log(log) if log is not None else None,
+        log=printed.text if printed else None,
         report=read_report(probe_report) if probe_report else None,
         connect=connect,
         host=host,
         always=bundle is not None,
     )
+    if printed:
+        case = replace(case, log_unread=printed.unread)
     found = judged(case)
     written = write(case, found, ask, bundle, probe_report)
     if as_json:

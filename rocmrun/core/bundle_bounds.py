@@ -1,65 +1,89 @@
 """How much of a log and of a report goes into a support bundle, and what is said of the rest."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rocmrun.core.bundle import MOST_LINES, LogPart
 from rocmrun.core.report.model import ProbeReport
-from rocmrun.core.text import human_size
 
 MOST_LOG_CHARACTERS = 1024 * 1024
 MOST_REPORT_CHARACTERS = 512 * 1024
 # Of a longer line rules look at the start and the end alone.
 LONGEST_LINE = 16 * 1024
 LONGEST_TEXT, MOST_ITEMS, DEEPEST = 8_000, 500, 12
+_LONG = re.compile(rf"[^\n]{{{LONGEST_LINE + 1},}}")
 # What is cut through may be half of something that would have been known whole.
 _EDGE = 1_000
 
 Redact = Callable[[str], str]
 
 
-def bounded_log(log: str | None, redact: Redact) -> tuple[tuple[LogPart, ...], tuple[str, ...]]:
-    """Return the start and the end of a log without what is private, and what is to be said of the rest."""
+def bounded_log(
+    log: str | None, redact: Redact, unread: str = ""
+) -> tuple[tuple[LogPart, ...], tuple[str, ...]]:
+    """Return the start and the end of a log without what is private, and what is to be said of the rest.
+
+    Args:
+        log: What was read of it.
+        redact: Takes out what is private.
+        unread: What was not even read, in words.
+    """
     if log is None:
         return (), ()
     # As rules count lines.
-    lines = log.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    long = sum(len(line) > LONGEST_LINE for line in lines)
-    kept = tuple(_kept(lines))
+    text = log.replace("\r\n", "\n").replace("\r", "\n")
+    kept = tuple(_kept(text))
     parts = tuple(
         LogPart(first=min(first, MOST_LINES), lines=tuple(_redacted(some, redact)))
         for first, some in kept
     )
-    left_out = len(lines) - sum(len(some) for _, some in kept)
+    long = sum(1 for _ in _LONG.finditer(text))
     cut = [f"the middle of {long} long lines of the log"] if long else []
-    if left_out:
-        last = kept[0][0] + len(kept[0][1])
-        cut.append(
-            f"{left_out} lines of the log from line {last} on: it has {human_size(len(log))}"
-        )
-    return parts, tuple(cut)
+    if left_out := text.count("\n") + 1 - sum(len(some) for _, some in kept):
+        cut.append(f"{left_out} lines of the log from line {kept[0][0] + len(kept[0][1])} on")
+    return parts, (*cut, *([unread] if unread else []))
 
 
-def _kept(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first quarter of what is kept, and the rest from the end."""
-    sizes = [min(len(line), LONGEST_LINE) + 1 for line in lines]
-    if sum(sizes) <= MOST_LOG_CHARACTERS:
-        yield 1, lines
+def _kept(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first quarter of what is kept, and the rest from the end; no list of all lines is made for it."""
+    spared = sum(len(line[0]) - LONGEST_LINE for line in _LONG.finditer(text))
+    if len(text) + 1 - spared <= MOST_LOG_CHARACTERS:
+        yield 1, text.split("\n")
         return
-    head = _fitting(sizes, MOST_LOG_CHARACTERS // 4)
-    tail = min(_fitting(sizes[::-1], MOST_LOG_CHARACTERS * 3 // 4), len(lines) - head)
-    yield 1, lines[:head]
-    yield len(lines) - tail + 1, lines[len(lines) - tail :]
+    head = _fitting(_forward(text), MOST_LOG_CHARACTERS // 4)
+    tail = _fitting(_backward(text), MOST_LOG_CHARACTERS * 3 // 4)
+    lines = text.count("\n") + 1
+    tail = tail[: lines - len(head)][::-1]
+    yield 1, head
+    yield lines - len(tail) + 1, tail
 
 
-def _fitting(sizes: list[int], most: int) -> int:
-    total = 0
-    for count, size in enumerate(sizes):
-        total += size
-        if total > most:
-            return count
-    return len(sizes)
+def _forward(text: str) -> Iterator[str]:
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        yield text[start:end]
+        start = end + 1
+    yield text[start:]
+
+
+def _backward(text: str) -> Iterator[str]:
+    end = len(text)
+    while (start := text.rfind("\n", 0, end)) >= 0:
+        yield text[start + 1 : end]
+        end = start
+    yield text[:end]
+
+
+def _fitting(lines: Iterator[str], most: int) -> list[str]:
+    found: list[str] = []
+    for line in lines:
+        most -= min(len(line), LONGEST_LINE) + 1
+        if most < 0:
+            break
+        found.append(line)
+    return found
 
 
 def _redacted(lines: list[str], redact: Redact) -> list[str]:

@@ -22,7 +22,7 @@ from rocmrun.core.image_report import environment_lints, image_report
 from rocmrun.core.report.model import ProbeReport
 from rocmrun.core.report.parser import ReportParser
 from rocmrun.errors import HostNotReady, PlanRefused, RocmrunError, UsageError
-from rocmrun.system.log_files import read_bounded
+from rocmrun.system.log_files import BoundedText, read_bounded
 from rocmrun.system.package_data import read_findings
 from rocmrun.system.sysfs import read_host
 from rocmrun.usecases.ask import Ask
@@ -81,11 +81,13 @@ class Case:
     Attributes:
         seen: The host with its engine; None where a text alone is asked about.
         log: What a program printed.
+        log_unread: What of it was not read, in words.
         prepared: The plan and what it was made from; None without a profile, or where none can be made.
     """
 
     seen: Seen | None = None
     log: str | None = None
+    log_unread: str = ""
     report: ProbeReport | None = None
     prepared: Prepared | None = None
 
@@ -229,7 +231,7 @@ def _of_plan(
     )
 
 
-def read_log(path: str) -> str:
+def read_log(path: str) -> BoundedText:
     """Return the text of a log, of standard input for "-": as much of its start and end as is looked at.
 
     Raises:
@@ -252,7 +254,7 @@ def read_report(path: Path) -> ProbeReport:
     Raises:
         UsageError: there is none in it.
     """
-    text = read_log(str(path))
+    text = read_log(str(path)).text
     try:
         value = json.loads(text)
     except ValueError:

@@ -163,7 +163,7 @@ def read_run(path: Path) -> Run | None:
 def _parts(case: Case, run: Run | None, redactor: Redactor) -> dict[str, Any]:
     """Return what goes into the bundle, each part without what is private."""
     seen, prepared = case.seen, case.prepared
-    log, log_cut = bounded_log(case.log, redactor.text)
+    log, log_cut = bounded_log(case.log, redactor.text, case.log_unread)
     report, report_cut = bounded_report(
         case.report, redactor.value, lambda words: command(words, redactor)
     )

@@ -5,6 +5,7 @@ Linear in the size of the text, whatever is in it.
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,11 +15,14 @@ from rocmrun.core.diagnosis.errno_texts import LOCALIZED
 LINE_HEAD, LINE_TAIL = 1200, 400
 MOST_LINES = 8_000
 MOST_CHARACTERS = 64 * 1024 * 1024
+# Of how many lines it is remembered that they were there: more would cost more than the log.
+_MOST_KNOWN = 200_000
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]{0,16}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|[@-Z\\-_])"
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
+_FULL = re.compile(r"[^\n]+")
 _DIGITS = re.compile(r"[0-9a-f]*[0-9][0-9a-f]*")
 # What kubectl, compose and CRI put before a line.
 _PREFIXES = re.compile(
@@ -58,43 +62,68 @@ def line_of(number: int, text: str) -> Line:
 
 def lines_of(text: str) -> tuple[Line, ...]:
     """Return the lines of *text* that differ in more than digits, in order, bounded from the middle."""
-    unique: dict[str, int] = {}
-    found: list[tuple[int, str]] = []
-    counts: list[int] = []
-    for number, raw in enumerate(_bounded(text).split("\n"), start=1):
-        if not raw:
-            # Millions of them stand for the middle of a long log.
-            continue
+    kept = _Kept()
+    for number, raw in _numbered(text):
         # A progress bar writes its line anew after each carriage return.
         for inner in (inner for piece in raw.split("\r") for inner in _unwrapped(piece)):
             clean = _clean(inner)
-            if not clean.strip():
-                continue
-            # What differs in numbers only is one line, once there are many.
-            key = _DIGITS.sub("#", clean) if len(found) > MOST_LINES // 10 else clean
-            if (place := unique.get(key)) is not None:
-                counts[place] += 1
-                continue
-            unique[key] = len(found)
-            found.append((number, clean))
-            counts.append(1)
-    counted = [(*line, count) for line, count in zip(found, counts, strict=True)]
-    half = MOST_LINES // 2
-    kept = counted if len(counted) <= MOST_LINES else (*counted[:half], *counted[-half:])
+            if clean.strip():
+                kept.add(number, clean)
     return tuple(
-        Line(number, clean, _in_english(clean.lower()), count) for number, clean, count in kept
+        Line(each.number, each.text, _in_english(each.text.lower()), each.count)
+        for each in (*kept.first, *kept.last)
     )
 
 
-def _bounded(text: str) -> str:
-    """Return *text*, or a quarter of the bound from its start and the rest from its end; lines keep their numbers."""
-    text = text.replace("\r\n", "\n")
-    if len(text) <= MOST_CHARACTERS:
-        return text
-    head = text[: MOST_CHARACTERS // 4]
-    tail = text[-(MOST_CHARACTERS - len(head)) :]
-    skipped = text.count("\n", len(head), len(text) - len(tail))
-    return head + "\n" * max(1, skipped) + tail
+@dataclass(slots=True)
+class _Counted:
+    number: int
+    text: str
+    key: int
+    count: int = 1
+
+
+class _Kept:
+    """The first and the last different lines; of those between only that they were there."""
+
+    def __init__(self) -> None:
+        self.first: list[_Counted] = []
+        self.last: deque[_Counted] = deque()
+        # By the hash of a line: the lines themselves may be as long as the log.
+        self._known: dict[int, _Counted | None] = {}
+        self._different = 0
+
+    def add(self, number: int, text: str) -> None:
+        # What differs in numbers only is one line, once there are many.
+        key = hash(_DIGITS.sub("#", text) if self._different > MOST_LINES // 10 else text)
+        if key in self._known:
+            if (before := self._known[key]) is not None:
+                before.count += 1
+            return
+        self._different += 1
+        counted = _Counted(number, text, key)
+        if len(self._known) < _MOST_KNOWN:
+            self._known[key] = counted
+        if len(self.first) < MOST_LINES // 2:
+            self.first.append(counted)
+            return
+        self.last.append(counted)
+        if len(self.last) > MOST_LINES // 2:
+            dropped = self.last.popleft()
+            if dropped.key in self._known:
+                self._known[dropped.key] = None
+
+
+def _numbered(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each line that is not empty with its number; of a long text of its first quarter and its end, uncopied."""
+    head = MOST_CHARACTERS // 4
+    whole = len(text) <= MOST_CHARACTERS
+    number, counted = 1, 0
+    for start, end in ((0, len(text)),) if whole else ((0, head), (len(text) - MOST_CHARACTERS + head, len(text))):  # fmt: skip
+        for match in _FULL.finditer(text, start, end):
+            number += text.count("\n", counted, match.start())
+            counted = match.start()
+            yield number, match[0]
 
 
 def _unwrapped(raw: str) -> Iterator[str]:
