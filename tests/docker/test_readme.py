@@ -13,6 +13,8 @@ VARYING = {
     "5.4 s": r"[\d.]+ s",
     "2.13.0+cpu": r"[\w.+]+",
 }
+# A probe says now and then that it goes on, on a machine that is slow enough.
+BEAT = r"rocmrun: probe: \d+ checks done after "
 
 
 def test_the_launch_in_the_readme(rocmrun: Rocmrun, demo_image: str) -> None:
@@ -28,8 +30,9 @@ def test_the_launch_in_the_readme(rocmrun: Rocmrun, demo_image: str) -> None:
     assert demo_image in shown
     said = [line for line in lines if line.startswith("rocmrun: ")]
     returned = [line for line in lines if line not in said]
-    for patterns, printed in ((said, done.stderr), (returned, done.stdout)):
-        for pattern, line in zip(map(pattern_of, patterns), printed.splitlines(), strict=True):
+    heard = [line for line in done.stderr.splitlines() if not re.match(BEAT, line)]
+    for patterns, printed in ((said, heard), (returned, done.stdout.splitlines())):
+        for pattern, line in zip(map(pattern_of, patterns), printed, strict=True):
             assert re.fullmatch(pattern, line), f"shown is: {pattern}\nprinted was: {line}"
 
 

@@ -16,13 +16,14 @@ os.write(1, b"ready\r\n")
 while (key := os.read(0, 100)) != b"q":
     os.write(1, repr(key).encode() + b"\r\n")
 """
+# Written past Python's buffers: a signal may come before print() has returned, and no handler can print then.
 TELL_INTERRUPT = r"""
-import signal, sys
+import os, signal, sys
 def tell(number, frame):
-    print("got", signal.Signals(number).name, flush=True)
+    os.write(1, f"got {signal.Signals(number).name}\n".encode())
     sys.exit(7)
 signal.signal(signal.SIGINT, tell)
-print("ready", flush=True)
+os.write(1, b"ready\n")
 signal.pause()
 """
 
