@@ -1,4 +1,4 @@
-"""What an engine's error text means. Texts were read off Docker Engine 20.10 to 28 and Podman 5."""
+"""What an engine's error text means. Texts were read off Docker Engine 20.10 to 28, Podman 4.3 and 5."""
 
 import re
 
@@ -30,11 +30,13 @@ _CONTAINER_ERRORS: tuple[tuple[str, type[RocmrunError], str | None], ...] = (
      DevicesMissing, "rocmrun host"),
     (r"exec: .*docker-init.*no such file", MountSourceInvalid,
      "a mount hides the directory where the engine puts its init program: mount below another path"),
+    (r"container-init binary not found", HostNotReady,
+     "install the init program that Podman puts into every container that asks for one: the package catatonit"),
     (r"executable file not found|no such file or directory.*\bexec\b|\bexec(:| failed| [\"/]).*no such file", CommandNotFound, None),
     (r"exec.*permission denied", CommandNotExecutable, None),
     (r"no space left on device", OutOfDisk, "free some space (docker system df shows what takes it)"),
     (r"error setting rlimit|setrlimit|rlimits?\b.*not permitted", HostNotReady,
-     "the engine itself has a lower limit: ask for less, or raise the engine's (systemctl edit docker)"),
+     "the engine itself has a lower limit: ask for less, or raise the engine's (systemctl edit docker, or podman)"),
     (r"name .* is already in use", UsageError, "choose another --name, or remove that container"),
     (r"invalid container name", UsageError, None),
     (r"no such image", ImageGone, "launch again: the image is fetched anew"),

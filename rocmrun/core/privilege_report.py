@@ -28,6 +28,7 @@ class Evidence:
         results: Set of items → the results of its runs, in order.
         untested: Item → why no experiment could tell.
         tmpfs: What came of looking for a tmpfs in the place of a writable root.
+        ambient: Whether capabilities are in force for every user, as Podman makes them.
     """
 
     space: Space
@@ -37,6 +38,7 @@ class Evidence:
     untested: Mapping[str, str]
     recording: Recording = NOT_ASKED
     tmpfs: TmpfsTried = NOT_LOOKED_FOR
+    ambient: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,7 @@ def verdicts(evidence: Evidence) -> tuple[PrivilegeVerdict, ...]:
 def _verdict(evidence: Evidence, item: str) -> PrivilegeVerdict:
     finding = evidence.finding
     held = finding.minimal if item in finding.minimal else evidence.space.asked
-    entry = privilege_of(item, root=ROOT in evidence.base or ROOT in held)
+    entry = privilege_of(item, root=evidence.ambient or ROOT in evidence.base or ROOT in held)
     known: dict[str, Any] = {
         "privilege": item,
         "exposes": entry.exposes,
@@ -128,7 +130,7 @@ def _verdict(evidence: Evidence, item: str) -> PrivilegeVerdict:
 def _why_removable(evidence: Evidence, item: str) -> dict[str, Any]:
     """Say that the job passed without it, in whose place something else stands, and what it may lose in silence."""
     finding = evidence.finding
-    entry = privilege_of(item, root=ROOT in evidence.base)
+    entry = privilege_of(item, root=evidence.ambient or ROOT in evidence.base)
     largest = without_smaller(finding.minimal)
     in_place = [
         name

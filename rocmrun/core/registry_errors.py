@@ -56,7 +56,8 @@ _TEXTS = (
           "put its CA at /etc/docker/certs.d/{host}/ca.crt"),
     _Rule(r"server gave HTTP response to HTTPS client|wrong_version_number|record layer failure", RegistryUnavailable,
           "{host} speaks plain HTTP, which is trusted on this machine's own addresses only",
-          "give it a certificate, or list it under insecure-registries of the engine"),
+          "give it a certificate, or list it under insecure-registries of the engine; Podman trusts none "
+          "that has not insecure = true in /etc/containers/registries.conf"),
     _Rule(r"no such host|name or service not known|name resolution|server misbehaving", RegistryUnavailable,
           "the name {host} does not resolve", "check the spelling, the network and the proxy settings"),
     _Rule(r"proxyconnect|proxyerror|cannot connect to proxy", RegistryUnavailable,

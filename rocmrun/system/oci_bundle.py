@@ -1,7 +1,7 @@
 """What an engine hands its runtime for a container that runs: the configuration in the container's OCI bundle.
 
-No engine's API tells it. The parent of a container's first process is its shim (containerd) or monitor, which works in
-the bundle's directory; the kernel shows that directory to root alone.
+No engine's API tells it. The parent of a container's first process is its shim (containerd), which works in the bundle's
+directory, or its monitor (conmon, of Podman), which was told it; the kernel shows that directory to root alone.
 """
 
 import json
@@ -10,6 +10,7 @@ from typing import Any
 
 from rocmrun.errors import SeccompBaseUnknown
 
+_BUNDLE = "-b"  # conmon(8)
 READ_LIMIT_BYTES = 4 * 1024 * 1024
 _FILE_HINT = "--seccomp-base FILE with the default.json of the engine's version, or /usr/share/containers/seccomp.json of Podman"  # fmt: skip
 
@@ -21,12 +22,8 @@ def read_bundle(pid: int, container_id: str, root: Path = Path("/")) -> dict[str
         SeccompBaseUnknown: it cannot be read, or is not this container's.
     """
     shim = _parent(pid, root)
-    bundle = root / f"proc/{shim}/cwd"
     try:
-        directory = str(bundle.readlink())
-        if container_id not in directory:
-            msg = f"the parent of the container's first process works in {directory}, which is not its bundle"
-            raise SeccompBaseUnknown(msg, hint=_FILE_HINT)
+        bundle = _bundle(shim, container_id, root)
         with (bundle / "config.json").open("rb") as file:
             value = json.loads(file.read(READ_LIMIT_BYTES))
     except PermissionError as error:
@@ -41,6 +38,19 @@ def read_bundle(pid: int, container_id: str, root: Path = Path("/")) -> dict[str
         msg = "the configuration that the engine handed the container's runtime is no JSON object"
         raise SeccompBaseUnknown(msg, hint=_FILE_HINT)
     return value
+
+
+def _bundle(shim: int, container_id: str, root: Path) -> Path:
+    works_in = root / f"proc/{shim}/cwd"
+    directory = str(works_in.readlink())
+    if container_id in directory:
+        return works_in
+    words = (root / f"proc/{shim}/cmdline").read_text().split("\0")
+    told = words[words.index(_BUNDLE) + 1] if _BUNDLE in words[:-1] else ""
+    if container_id in told:
+        return root / told.lstrip("/")
+    msg = f"the parent of the container's first process works in {directory}, which is not its bundle"
+    raise SeccompBaseUnknown(msg, hint=_FILE_HINT)
 
 
 def _parent(pid: int, root: Path) -> int:

@@ -272,6 +272,7 @@ class _Diff:
             untested=sides.untested,
             recording=self._recording,
             tmpfs=tmpfs,
+            ambient=facts.podman,
         )
         certificate = Certificate(
             profile=permissive.profile,

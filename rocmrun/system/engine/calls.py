@@ -16,6 +16,7 @@ from rocmrun.errors import (
 )
 
 CALL_TIMEOUT_SECONDS = 60
+_PODMANS_CONFLICT = "container state improper"  # libpod/define/errors.go, ErrCtrStateInvalid
 
 
 @contextlib.contextmanager
@@ -27,8 +28,8 @@ def gone_is_fine() -> Iterator[None]:
     except docker.errors.NotFound:
         return
     except docker.errors.APIError as error:
-        # 409: "is not running", "removal already in progress"
-        if error.status_code != conflict:
+        # 409: "is not running", "removal already in progress"; Podman 4 says it with 500
+        if error.status_code != conflict and _PODMANS_CONFLICT not in str(error.explanation):
             raise
 
 
