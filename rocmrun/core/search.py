@@ -125,6 +125,8 @@ class Search:
         for number in range(1, tries + 1):
             self._answer(_repeated(members, number))
             if any(self._answers(members)):
+                # A failure beside a pass was chance: what asks next finds the pass.
+                self._known[members, False].sort(reverse=True)
                 return True
         return False
 

@@ -148,7 +148,7 @@ def choose(
     left_out = [_left_out(place, why) for place, why in whys if why]
     fit = _outermost([place for place, why in whys if not why])
     size = tmpfs_size(written_bytes, plan.memory_bytes)
-    why = f"the job writes in {len(fit)} directories, more than {MOST_PLACES}"
+    why = f"the job writes in more than {MOST_PLACES} directories"
     if size is None:
         why = f"what one run writes ({human_size(written_bytes or 0)}) is too much to be held in memory"
     if size is None or len(fit) > MOST_PLACES:
@@ -219,7 +219,7 @@ def note_on(item: str, tried: TmpfsTried) -> str:
 
 def _note_on_root(tried: TmpfsTried) -> str:
     narrower = 'a volume or a mount with mode = "rw" at the one path that the job writes is narrower: a volume begins with what the image has there'
-    left_out = "; ".join(f"{place.path}: {place.why}" for place in tried.left_out)
+    left_out = _told(tried.left_out)
     if tried.outcome == "failed":
         paths = ", ".join(place.path for place in tried.places)
         beside = f" (not tried: {left_out})" if left_out else ""
@@ -232,4 +232,16 @@ def _note_on_root(tried: TmpfsTried) -> str:
         return f"no tmpfs was tried in its place ({left_out}); {narrower}"
     return (
         f"nothing tells where the job writes, so that no tmpfs was tried in its place; {narrower}"
+    )
+
+
+def _told(left_out: Iterable[LeftOutPlace]) -> str:
+    """Return the places with the reason for each, those with the same reason together and not all of many."""
+    paths: dict[str, list[str]] = {}
+    for place in left_out:
+        paths.setdefault(place.why, []).append(place.path)
+    more = {why: len(each) - MOST_PLACES for why, each in paths.items()}
+    return "; ".join(
+        f"{', '.join(each[:MOST_PLACES])}{f' and {more[why]} more' if more[why] > 0 else ''}: {why}"
+        for why, each in paths.items()
     )

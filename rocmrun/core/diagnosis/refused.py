@@ -78,7 +78,7 @@ def _lines(seen: Evidence, pattern: str) -> Iterator[Line]:
 
 # A shell's "/x: Read-only file system", and Node's "EROFS: read-only file system, open '/x'".
 _READ_ONLY_FORMS = (
-    rf"(?P<path>/[^\s'\"`‘’:,;()<>]{{1,400}}):? {READ_ONLY}",
+    rf"(?<![\w.:/])(?P<path>/[^\s'\"`‘’:,;()<>]{{1,400}}):? {READ_ONLY}",
     rf"{READ_ONLY}, \w{{1,20}} ['\"](?P<path>[^'\"\n]{{1,400}})['\"]",
 )
 

@@ -105,7 +105,7 @@ class EngineFiles:
             listed = self._api.diff(container_id) or []
             summaries = self._api.containers(all=True, size=True, filters={"id": container_id})
         return WritableLayer(
-            changes={entry["Path"]: _CHANGES[entry["Kind"]] for entry in listed},
+            changes={entry["Path"]: _CHANGES.get(entry["Kind"], "changed") for entry in listed},
             # Docker leaves a size of nothing out.
             size_bytes=next((found.get("SizeRw") or 0 for found in summaries), None),
         )

@@ -14,6 +14,8 @@ from rocmrun.core.search import Search
 from rocmrun.core.search_space import (
     Finding,
     Members,
+    Offer,
+    Passes,
     Question,
     Settings,
     Space,
@@ -351,3 +353,64 @@ def test_a_guess_that_passes_by_chance_is_asked_again() -> None:
     found = Search(space, Asked(lucky), Settings(retries=1, repeats=3)).run()
 
     assert (found.status, found.minimal) == ("found", ("c",))
+
+
+def offered(
+    new: str, *, wide: str, names: Sequence[str] = NAMES, tries: int = 1
+) -> tuple[Offer, list[bool]]:
+    """Return an offer of *new* in the place of *wide*, and what it heard when it tried that."""
+    heard: list[bool] = []
+
+    def offer(passes: Passes) -> Space:
+        heard.append(passes(frozenset({*names, new} - {wide}), tries))
+        return Space(elements=(new, *names), asked=frozenset(names))
+
+    return offer, heard
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_what_is_offered_on_the_way_is_preferred_and_proven(jobs: int) -> None:
+    """In the place of the wide element, and beside what is needed anyway."""
+    offer, heard = offered("narrow", wide="h")
+    asked = Asked(lambda members: "b" in members and bool({"h", "narrow"} & members))
+
+    search = Search(Space.of(NAMES), asked, Settings(jobs=jobs), offer)
+    found = search.run()
+
+    assert heard == [True]
+    assert set(found.minimal) == {"b", "narrow"} == set(found.proven)
+    assert search.space.elements[0] == "narrow"
+
+
+def test_nothing_is_offered_where_nothing_is_needed() -> None:
+    """Looking for it would cost runs."""
+    offer, heard = offered("narrow", wide="h")
+
+    found = Search(Space.of(NAMES), Asked(lambda _: True), None, offer).run()
+
+    assert (heard, found.minimal) == ([], ())
+
+
+def test_an_offer_that_passed_after_a_failure_by_chance_is_kept() -> None:
+    """The failure is forgotten for the search, and counted where the result is verified."""
+    offer, heard = offered("narrow", wide="h", names=("h",), tries=2)
+    seen: list[Members] = []
+
+    def unlucky(members: Members) -> bool:
+        seen.append(members)
+        return bool(members) and not (members == {"narrow"} and seen.count(members) == 1)
+
+    found = Search(Space.of(("h",)), Asked(unlucky), None, offer).run()
+
+    assert heard == [True]
+    assert found.minimal == ("narrow",)
+    assert (found.passes, found.runs) == (4, 5)
+
+
+def test_a_budget_may_end_while_something_is_offered() -> None:
+    """The permissive side is the best that is known."""
+    offer, heard = offered("narrow", wide="h")
+
+    found = Search(Space.of(NAMES), Asked(needs("h"), most=3), None, offer).run()
+
+    assert (heard, found.status, found.minimal) == ([], "stopped", NAMES)

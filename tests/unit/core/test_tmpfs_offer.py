@@ -108,9 +108,17 @@ def test_more_than_a_few_places_are_none() -> None:
     tried, left_out = chosen("/", "/a", "/b", "/c", "/d", "/e")
 
     assert tried == []
-    assert left_out["/a"] == "the job writes in 5 directories, more than 4"
+    assert left_out["/a"] == "the job writes in more than 4 directories"
     assert "system" in left_out["/"]
     assert chosen("/a", "/b", "/c", "/d")[0] == ["/a", "/b", "/c", "/d"]
+
+
+def test_many_places_are_told_in_a_few_words() -> None:
+    """Those with one reason together."""
+    left_out = tuple(LeftOutPlace(path=f"/d{n}", why="too many") for n in range(7))
+    tried = TmpfsTried(left_out=(LeftOutPlace(path="/", why="never"), *left_out))
+
+    assert "(/: never; /d0, /d1, /d2, /d3 and 3 more: too many)" in note_on("rootfs:rw", tried)
 
 
 def test_the_size_has_room_for_what_was_written() -> None:
