@@ -34,7 +34,7 @@ def command(
       rocmrun stop vllm-serve
       rocmrun stop --time 120 --keep rocmrun-train-1f2e3d4c
     """
-    from rocmrun.console.output import emit, emit_json
+    from rocmrun.console.output import emit, emit_json, say
     from rocmrun.console.workloads import stopped_to_json
     from rocmrun.usecases.engines import connect
     from rocmrun.usecases.workloads import stop
@@ -45,4 +45,6 @@ def command(
         return 0
     for each in stopped:
         emit(each.name)
+        if told := str(each):
+            say(told)
     return 0

@@ -14,7 +14,8 @@ from rocmrun.core.running.checks import container_checks
 from rocmrun.core.running.observation import Observation, Sample
 from rocmrun.core.running.operator_logs import operator_checks
 from rocmrun.core.running.record import ContainerRecord, container_record
-from rocmrun.errors import EngineFailed, EngineUnreachable, RocmrunError
+from rocmrun.core.text import printable
+from rocmrun.errors import EngineFailed, EngineUnreachable, RocmrunError, WorkloadNotFound
 from rocmrun.system.cgroup_files import Cgroup
 from rocmrun.system.container_processes import read_process, shm_use
 from rocmrun.system.processes import container_of
@@ -24,6 +25,7 @@ from rocmrun.usecases.doctor import known_kinds
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.find_container import find_container
 from rocmrun.usecases.gpu_guard import named_process
+from rocmrun.usecases.listed import record_of
 
 # Without --watch: enough for what is counted over time.
 GLANCE_SECONDS = 1.0
@@ -80,7 +82,11 @@ def examine_container(
         WorkloadAmbiguous: it could be several.
     """
     container_id, ours = find_container(engine, name)
-    record = container_record(engine.inspect(container_id), ours=ours)
+    inspected = record_of(engine, container_id)
+    if inspected is None:
+        msg = f"{printable(name, 80)} was removed a moment ago"
+        raise WorkloadNotFound(msg, hint="docker ps --all lists what is there")
+    record = container_record(inspected, ours=ours)
     seen = _watched(engine, record, watch, host_root, machine_root)
     log, problem = _log(engine, record)
     kinds = known_kinds()

@@ -137,10 +137,12 @@ class Handover:
         self._stopped = True
         self._stack.enter_context(run_held(self.old.run))
         try:
-            end(self.engine, self.old.container_id)
+            there = end(self.engine, self.old.container_id)
         except EngineFailed:
             if self._is_there(self.old):
                 raise
+            there = False
+        if not there:
             # It ended and was removed while its successor was proved.
             self.old = None
 

@@ -14,6 +14,7 @@ from rocmrun.system import signals
 from rocmrun.system.caller import process_runs
 from rocmrun.usecases.engine_protocol import Engine
 from rocmrun.usecases.foreground import STDOUT, write_all
+from rocmrun.usecases.listed import record_of
 from rocmrun.usecases.secrets import forget_ended, forget_run
 
 DEFAULT_STOP_SECONDS = 10
@@ -26,11 +27,21 @@ class Stopped:
     Attributes:
         exit_code: What it returned; None where it was gone too soon to ask.
         removed: Whether its container, and with it its log, is gone.
+        had_ended: Whether it had ended before anybody stopped it.
     """
 
     name: str
     exit_code: int | None
     removed: bool
+    had_ended: bool = False
+
+    def __str__(self) -> str:
+        """What was found of one that had ended, and what became of it; "" of any other."""
+        if not self.had_ended:
+            return ""
+        found = f"{self.name} had ended with code {self.exit_code}"
+        kept = f"kept: docker rm {self.name} removes it"
+        return f"{found}; {'its container and its log are removed' if self.removed else kept}"
 
 
 def list_workloads(engine: Engine, *, ended: bool) -> tuple[Workload, ...]:
@@ -131,15 +142,24 @@ def _stopped(
         forget_run(workload.run)
     if ours and not keep:
         engine.remove(workload.container_id)
-    return Stopped(name=workload.name, exit_code=code, removed=ours and not keep)
+    return Stopped(
+        name=workload.name,
+        exit_code=workload.exit_code if code is None else code,
+        removed=ours and not keep,
+        had_ended=workload.exit_code is not None,
+    )
 
 
-def end(engine: Engine, container_id: str, time_seconds: int | None = None) -> None:
-    """Stop a container within the time that its profile gives it, or *time_seconds*."""
+def end(engine: Engine, container_id: str, time_seconds: int | None = None) -> bool:
+    """Stop a container within the time that its profile gives it, or *time_seconds*; return whether it was there."""
+    record = record_of(engine, container_id)
+    if record is None:
+        return False
     if time_seconds is None:
-        asked = engine.inspect(container_id)["Config"].get("StopTimeout")
+        asked = record["Config"].get("StopTimeout")
         time_seconds = DEFAULT_STOP_SECONDS if asked is None else asked
     engine.stop(container_id, time_seconds)
+    return True
 
 
 def wait(engine: Engine, name: str) -> tuple[Workload, int]:
@@ -159,7 +179,12 @@ def wait(engine: Engine, name: str) -> tuple[Workload, int]:
 
 def _ended(engine: Engine, container_id: str) -> int:
     while True:
-        code = engine.wait(container_id)
+        try:
+            code = engine.wait(container_id)
+        except EngineFailed:
+            if record_of(engine, container_id) is None:
+                raise
+            code = engine.wait(container_id)
         try:
             again = engine.state(container_id).status in {"running", "restarting"}
         except EngineFailed:
@@ -188,9 +213,13 @@ def show_log(
 
     Raises:
         UsageError: it has no log.
+        WorkloadNotFound: it is not there, or not any more.
     """
     workload = find_workload(engine, name)
-    record = engine.inspect(workload.container_id)
+    record = record_of(engine, workload.container_id)
+    if record is None:
+        msg = f"{workload.name} was removed a moment ago, and its log with it"
+        raise WorkloadNotFound(msg, hint="rocmrun ps --all lists what is there")
     if record["HostConfig"]["LogConfig"]["Type"] == "none":
         msg = f"{workload.name} has no log: what it prints went to whoever launched it"
         raise UsageError(msg, hint="the output of --detach and --keep is kept")

@@ -60,9 +60,10 @@ def shelf(engine: docker.DockerClient, repository: Repository, tiny_image: str) 
         engine=engine, base=tiny_image, name=f"{repository.address}/{repository.name}-shelf"
     )
     yield shelf
-    for image in engine.images.list(filters={"label": "says"}):
-        if image.labels["says"].endswith(repository.name):
-            shelf.forget(str(image.id))
+    # The list alone: the SDK's own looks at each, and another test may have removed it by then.
+    for image in engine.api.images(filters={"label": "says"}):
+        if image["Labels"]["says"].endswith(repository.name):
+            shelf.forget(image["Id"])
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from rocmrun.core import baseline
 from tests.docker.inside import look
 from tests.docker.jobs import Jobs
-from tests.docker.waiting import exists, until_running
+from tests.docker.waiting import exists, until, until_running
 from tests.workspace import Workspace
 
 MIB = 1024**2
@@ -103,16 +103,21 @@ def test_an_ended_detached_workload_is_cleaned(
 def test_keep_leaves_the_ended_container_and_its_output(
     engine: docker.DockerClient, jobs: Jobs, name: str
 ) -> None:
-    """For whoever wants to look; `clean` does not take it away."""
+    """For whoever wants to look; `clean` does not take it away, and `stop` says how it ended."""
     command = ("sh", "-c", "echo kept; exit 3")
     done = jobs.launch(jobs.tiny, "--keep", "--name", name, "--", *command)
     with jobs.strays():
         jobs.rocmrun("clean", check=True)
     state = inspect(engine, name)["State"]
     logs = engine.api.logs(name)
+    stopped = jobs.rocmrun("stop", name, check=True)
+    as_json = json.loads(jobs.rocmrun("stop", name, "--json", check=True).stdout)["stopped"]
     engine.api.remove_container(name, v=True)
 
     assert (done.returncode, done.stdout) == (3, "kept\n")
+    assert stopped.stdout == f"{name}\n"
+    assert f"{name} had ended with code 3; kept: docker rm {name} removes it" in stopped.stderr
+    assert as_json == [{"name": name, "exit_code": 3, "removed": False, "had_ended": True}]
     assert (state["Status"], state["ExitCode"]) == ("exited", 3)
     assert logs == b"kept\n"
 
@@ -282,14 +287,11 @@ def test_a_port_is_published_where_it_says(
     until_running(engine, name)
     bindings = inspect(engine, name)["NetworkSettings"]["Ports"]
     assert bindings == {"8000/tcp": [{"HostIp": "127.0.0.1", "HostPort": str(port)}]}
-    assert _answer(port) == b"served\n"
+    assert until(lambda: _said_on(port), "an answer") == b"served\n"
     engine.api.remove_container(name, force=True, v=True)
 
 
-def _answer(port: int) -> bytes:
-    """What the port says; its server may still be starting behind docker's proxy."""
-    for _ in range(100):
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
-            if data := client.recv(100):
-                return data
-    return b""
+def _said_on(port: int) -> bytes:
+    """What the port says: nothing while its server is still starting behind docker's proxy."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+        return client.recv(100)

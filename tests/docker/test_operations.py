@@ -82,7 +82,9 @@ def test_a_detached_workload_from_start_to_end(
         assert ended(following)[1].endswith("bye\n")
         assert ended(waiting)[0] == 7
 
-    assert stopped["stopped"] == [{"name": name, "exit_code": 7, "removed": True}]
+    assert stopped["stopped"] == [
+        {"name": name, "exit_code": 7, "removed": True, "had_ended": False}
+    ]
     assert not exists(engine, name)
     assert ps(workspace, profile, "--all") == []
 

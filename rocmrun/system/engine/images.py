@@ -30,7 +30,7 @@ class EngineImages:
         with translated(f"inspect image {name}"):
             try:
                 return _image_facts(self._api.inspect_image(name))
-            except docker.errors.ImageNotFound:
+            except docker.errors.NotFound:
                 return None
 
     def history(self, image_id: str) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ class EngineImages:
         with translated(f"read the history of {image_id}"):
             try:
                 steps = self._api.history(image_id)
-            except docker.errors.ImageNotFound:
+            except docker.errors.NotFound:
                 return ()
         return tuple(step.get("CreatedBy") or "" for step in reversed(steps))
 
@@ -123,8 +123,8 @@ class EngineImages:
             found = []
             for body in listed:
                 # The filter leaves out an image's other names too, so each is looked at by itself;
-                # one that somebody removes meanwhile is no image any more.
-                with contextlib.suppress(docker.errors.ImageNotFound):
+                # one that is not found by its id, as while it is made or removed, is no image to speak of.
+                with contextlib.suppress(docker.errors.NotFound):
                     found.append(self._api.inspect_image(body["Id"]))
         return tuple(
             NamedImage(
@@ -145,7 +145,7 @@ class EngineImages:
 
     def remove_image_name(self, name: str) -> None:
         """Take *name* from an image; the image goes with its last name. Gone already is no error."""
-        with translated(f"remove {name}"), contextlib.suppress(docker.errors.ImageNotFound):
+        with translated(f"remove {name}"), contextlib.suppress(docker.errors.NotFound):
             self._api.remove_image(name, noprune=True)
 
 

@@ -9,6 +9,7 @@ from rocmrun.core.image import ImageFacts
 from rocmrun.core.run import ContainerState
 from rocmrun.core.workloads import Workload
 from rocmrun.errors import EngineFailed, UsageError, WorkloadAmbiguous, WorkloadNotFound
+from rocmrun.usecases.listed import record_of
 from rocmrun.usecases.workloads import Stopped, list_workloads, show_log, stop, wait
 from tests.builders import IMAGE_ID
 from tests.fakes import STDERR, STDOUT, FakeEngine, Script
@@ -151,6 +152,88 @@ def test_what_is_to_be_kept_is_kept(keep: bool, option: bool) -> None:  # noqa: 
 
     assert not found.removed
     assert [each.status for each in engine.kept] == ["exited"]
+
+
+@pytest.mark.parametrize(
+    ("keep", "told"),
+    [
+        (True, "a had ended with code 3; kept: docker rm a removes it"),
+        (False, "a had ended with code 3; its container and its log are removed"),
+    ],
+)
+def test_one_that_had_ended_is_told(keep: bool, told: str) -> None:  # noqa: FBT001  # a parameter
+    """A name alone would look as if it had been stopped just now."""
+    engine = an_engine(Script(exit_code=3))
+    started(engine, "a", keep=keep)
+
+    (found,) = stopped(engine, "job")
+
+    assert (found.had_ended, found.exit_code, found.removed) == (True, 3, not keep)
+    assert str(found) == told
+
+
+def test_of_one_that_ran_its_name_is_enough() -> None:
+    engine = an_engine()
+    started(engine, "a", keep=True)
+
+    (found,) = stopped(engine, "a")
+
+    assert (found.had_ended, str(found)) == (False, "")
+
+
+NOT_FOUND = EngineFailed("cannot inspect the container: No such container")
+
+
+def test_one_that_is_listed_and_not_found_yet_is_looked_at_again() -> None:
+    """The engine lists a new container a moment before it finds it: taken for gone, it would run on."""
+    engine = an_engine()
+    started(engine, "a")
+    engine.failures_once = {"inspect workload": NOT_FOUND}
+
+    assert stopped(engine, "a") == (Stopped(name="a", exit_code=137, removed=True),)
+    assert engine.stop_seconds == [33]
+
+    started(engine, "b")
+    engine.failures_once = {"inspect workload": NOT_FOUND}
+    written: list[bytes] = []
+    show_log(engine, "b", follow=False, tail=1, write=lambda _, data: written.append(data))
+    assert written == [b"err\n"]
+
+
+class Forgetful(FakeEngine):
+    """An engine that removes its containers between its list and whatever comes next."""
+
+    def containers(self, label: str, *, running_only: bool = False) -> list[dict[str, Any]]:
+        found = super().containers(label, running_only=running_only)
+        self.containers_by_id.clear()
+        return found
+
+
+def test_one_that_is_gone_once_it_was_listed_is_no_failure_of_the_engine() -> None:
+    """It is stopped, its log is not there, and nobody can wait for it."""
+    engine = Forgetful(scripts={"workload": UNTIL_STOPPED})
+    started(engine, "a")
+    assert stopped(engine, "a") == (Stopped(name="a", exit_code=None, removed=True),)
+
+    started(engine, "a")
+    with pytest.raises(WorkloadNotFound, match="a was removed a moment ago"):
+        show_log(engine, "a", follow=False, tail=None)
+
+    started(engine, "a")
+    with pytest.raises(EngineFailed, match="no such container"):
+        wait(engine, "a")
+
+
+def test_one_that_stays_listed_and_cannot_be_looked_at_is_a_failure() -> None:
+    """Then the engine says why; it is not looked at for ever."""
+    engine = an_engine(failures={"inspect workload": NOT_FOUND})
+    made = started(engine, "a")
+    pauses: list[float] = []
+
+    with pytest.raises(EngineFailed, match="No such container"):
+        record_of(engine, made, pause=pauses.append)
+
+    assert 0 < sum(pauses) < 2
 
 
 def test_a_foreground_workload_is_left_to_its_rocmrun() -> None:
