@@ -43,14 +43,26 @@ _NO_CODE = text(
 )
 _OF_ROCM_OR_TORCH = r"hipblaslt|rocblas|tensile|get_arch_list|current pytorch"
 _ISA = text(r"invalid_isa|0x100f|instruction set architecture is invalid")
+_GFX = r"gfx(?:[789][0-9][0-9a-f]|1[0-2][0-9a-f]{2})\b"
 _UNREADABLE = text(
     r"invalid hsa_override_gfx_version|hsa_override_gfx_version(?:_\d)? \S{0,40} ?is invalid"
 )
 _OVERRIDE = any_of(
     variable(r"HSA_OVERRIDE_GFX_VERSION(?:_\d+)?"),
     told(r"^override"),
-    text(r"hsa_override_gfx_version(?:[= :]+| (?:is |was )?(?:set )?to )\S*\d"),
-)  # Without it the fault went away.
+    text(
+        r"hsa_override_gfx_version(?:[= :]+| (?:is |was )?(?:set )?to )\S*\d|hsa_override_gfx_version\b[^\n]{0,20}\bset to\b|\boverrid\w{1,4} (?:it )?(?:to|with) [^\n]{0,30}\b(?:gfx|isa\b)"
+    ),
+)
+# What claiming another GPU mends is code that is there for that one alone.
+_OVERRIDE_HELPED = all_of(
+    remedy(r"hsa_override_gfx_version\W{0,4}\d"),
+    absent(_OVERRIDE),
+    any_of(_NO_CODE, text(rf"{CRASH}|{FAULT}|{NO_GPU}")),
+)
+# The code is there, and ran on another device than it is for.
+_OTHER_DEVICE_HELPED = remedy(r"(?:hip|rocr|cuda)_visible_devices\W{0,4}\d")
+# Without it the fault went away.
 _REMOVED = any_of(
     remedy(r"\b(?:remov|unset|without|drop|delet|clear)\w{0,4}\b[^\n]{0,30}hsa_override"),
     text(
@@ -83,6 +95,19 @@ def _undotted(seen: Evidence) -> bool:
     )
 
 
+def _another_family(seen: Evidence) -> bool:
+    """Whether the override names another major version than every GPU that is told."""
+    claimed = {
+        int(found[1])
+        for name, (value, _) in seen.env.items()
+        if re.match(r"HSA_OVERRIDE_GFX_VERSION", name)
+        and (found := re.match(r"\D{0,2}(\d{1,2})\.\d", value))
+    }
+    keys = rf"^(?:\w+_)?(?:gpus?|gfx|arch|device|target)\w*: [^\n]*?({_GFX})"
+    named = [match[1] for match, _ in seen.told.matches(keys)] or list(seen.gfx)
+    return bool(claimed and named) and claimed.isdisjoint(int(gfx[3:-2]) for gfx in named)
+
+
 def _emptied(seen: Evidence) -> bool:
     return any(
         re.match(r"HSA_OVERRIDE_GFX_VERSION", name) and not value.strip()
@@ -94,11 +119,14 @@ RULES = (
     Rule(
         kind="arch-not-in-image",
         symptom="arch",
-        needs=any_of(_NO_CODE, fact(lambda seen: _built_for(seen, this_gpu=False)), all_of(target_newer_than_rocm, any_of(text(CRASH), text(FAULT)))),
+        needs=any_of(_NO_CODE, fact(lambda seen: _built_for(seen, this_gpu=False)), _OVERRIDE_HELPED, all_of(target_newer_than_rocm, any_of(text(CRASH), text(FAULT)))),
         unless=all_of(_OVERRIDE, _ISA),
         signs=(
             Sign(6, "a library or torch has no code for this GPU", _NO_CODE),
             Sign(6, "the build was made for other targets than the GPU's", all_of(fact(lambda seen: _built_for(seen, this_gpu=False)), absent(_NO_CODE))),
+            Sign(4, "it works where another GPU is claimed, whose code is there", all_of(_OVERRIDE_HELPED, absent(_NO_CODE))),
+            Sign(-4, "on another device it works", _OTHER_DEVICE_HELPED),
+            Sign(-6, "the library is the host's, which was bound without its files", text(r"/\.singularity\.d/libs/rocblas")),
             Sign(1, "the GPU's target is named", fact(lambda seen: bool(seen.gfx))),
             Sign(2, "this ROCm is older than the first for which AMD lists the target", target_newer_than_rocm),
             Sign(-6, "it is one operator's own list of targets", any_of(text(rf"gfx\w+[^\n]{{0,60}}(?:not |in|un)(?:supported|valid)[^\n]{{0,40}}(?:{ATTENTION})"), all_of(text(ATTENTION), absent(text(rf"{_FAILED_TO_RUN}|{_NUMBERED}|{_NOT_LISTED}")), absent(text(_OF_ROCM_OR_TORCH))))),
@@ -110,13 +138,15 @@ RULES = (
     Rule(
         kind="hsa-override-wrong",
         symptom="arch",
-        needs=any_of(_UNREADABLE, all_of(fact(_emptied), text(rf"{NO_GPU}|out_of_resources")), all_of(any_of(_OVERRIDE, _ISA, _REMOVED), any_of(_NO_CODE, _ISA, text(CRASH), text(FAULT), text(r"hang|nan\b|garbage|wrong result|shows gfx")))),
+        needs=any_of(_UNREADABLE, all_of(fact(_emptied), text(rf"{NO_GPU}|out_of_resources")), all_of(any_of(_OVERRIDE, _ISA, _REMOVED), any_of(_NO_CODE, _ISA, text(CRASH), text(FAULT), text(r"hang|nan\b|garbage|wrong result|shows gfx"), text(r"\b(?:forc|overrid|override)\w*\b[^\n]{0,80}\b(?:wrong|harmful)\b"), all_of(fact(_another_family), text(rf"{NO_GPU}|fall(?:s|ing)? ?back|gpu resets?"))))),
         signs=(
             Sign(4, "HSA_OVERRIDE_GFX_VERSION claims another GPU", _OVERRIDE),
             Sign(2, "it went away without the override", _REMOVED),
             Sign(7, "the runtime cannot read the override, and takes no GPU for the one that is there", _UNREADABLE),
+            Sign(4, "no GPU that is told is of the family that it claims", fact(_another_family)),
+            Sign(3, "it is said to be another one than the GPU's", all_of(_OVERRIDE, absent(fact(_another_family)), text(r"\b(?:different|another|other|wrong|incompatible) (?:gfx )?(?:version|target|isa|family)s?\b[^\n]{0,20}\b(?:than|hardware|gpu)|\bincompatible gfx|\b(?:forc|overrid|override)\w*\b[^\n]{0,80}\b(?:wrong|unnecessary|not needed|harmful)\b"))),
             Sign(3, "it is set to nothing, which is not the same as not set", fact(_emptied)),
-            Sign(-6, "it fails without the override too", anywhere(r"without[^\n]{0,20}(?:override|hsa_override\w*)[^\n]{0,120}\b(?:same|still|too)\b|\b(?:same|still)\b[^\n]{0,60}without[^\n]{0,20}override")),
+            Sign(-10, "it fails without the override too", anywhere(r"without[^\n]{0,20}(?:override|hsa_override\w*)[^\n]{0,120}\b(?:same|still|too)\b|\b(?:same|still)\b[^\n]{0,60}without[^\n]{0,20}override")),
             Sign(4, "code of another instruction set was run", _ISA),
             Sign(3, "a kernel faulted", text(FAULT)),
             Sign(2, "code is missing all the same, or it crashes", any_of(_NO_CODE, text(CRASH))),

@@ -10,6 +10,7 @@ from rocmrun.core.diagnosis.looks import (
     flag,
     remedy,
     text,
+    unquoted,
     variable,
 )
 from rocmrun.core.diagnosis.words import NO_SPACE
@@ -43,12 +44,28 @@ _IPC = text(
     r"hipipc(?:get|open)mem(?:ory)?handle|cudaipc(?:get|open)memhandle|ipc memory creation|memory for ipc|hsa_amd_ipc|ipc_mode_legacy|ipc[_ ]?(?:mem)?[_ ]?handle"
     rf"|{_NO_HANDLE}"
 )
+_SAID_NOT_SHARED = (
+    r"(?:fail\w*|cannot|could not|unable)\b[^\n]{0,40}(?:\bp2p/ipc\b|\b(?:cuda|hip|gpu) ipc\b)"
+)
 _NO_SUCH_PEER = text(r"pidfd_open\b[^\n]{0,40}no such process")
 _SHARED_IDS_HELPED = all_of(
     text(
         r"ipc(?:get|open)|\b(?:cuda|hip|rocm|gpu)[ _]ipc|gpu (?:buffers?|memory)|\b(?:open|share|exchange)\w* [^\n]{0,20}\bhandles?\b"
     ),
     remedy(r"--pid[= ](?:host|container)|\bhost_?pid\b|shareprocessnamespace|\bpid\W{1,3}host\b"),
+)
+# Processes of several containers, whose ids name nothing to each other.
+_APART = text(
+    r"(?:two|several|different|separate|both|other|another) (?:\w+ )?containers|inter-?container|cross[- ]container|between (?:the )?containers|^containers?: (?:two|[2-9])\b|\bsidecar"
+)
+_GPUS_SHARE = text(
+    r"\bipc\b|\bp2p\b|peer[- ]to[- ]peer|ipc(?:get|open)mem|nvlink|xgmi|gpu (?:buffers?|memory)"
+)
+_OTHER_IDS = all_of(
+    _APART,
+    _GPUS_SHARE,
+    any_of(text(r"\bpids?\b"), unquoted(remedy(r"--pid[= ]|\bhost_?pid\b|\bpid\W{1,3}host\b"))),
+    text(r"fail|cannot|can't|could not|unable|error|invalid"),
 )
 _IOMMU_HELPED = all_of(
     remedy(r"\biommu\b|amd_iommu|intel_iommu|\bvt-d\b"),
@@ -75,6 +92,12 @@ _NO_NAME = text(
 )
 _COLLECTIVE = r"nccl|rccl|gloo|processgroup|torchrun|rendezvous|tcpstore|c10d|connectfullmesh|\bmpi|include/socket\.h"
 _WITHOUT_NETWORK = any_of(flag(r"^--net(?:work)?=none"), text(r"\bnetwork[\w.]*\W{1,4}none\b"))
+# A host whose own name is a loopback address tells others to meet it there.
+_MET_AT_LOOPBACK = all_of(
+    text(r"gloo|nccl|rccl|tcpstore|c10d"),
+    text(r"connect\w*\b[^\n]{0,30}\b127\.0\.[01]\.1\b[^\n]{0,30}(?:refused|timed? ?out)"),
+)
+_INTERFACE_HELPED = all_of(text(_COLLECTIVE), remedy(r"(?:gloo|nccl|tp)_socket_ifname"))
 _NO_ADDRESS = text(
     r"failed to get the ip address, using 0\.0\.0\.0|failed to look up the ip address for the hostname"
 )
@@ -101,12 +124,14 @@ RULES = (
     Rule(
         kind="network-none",
         symptom="network",
-        needs=any_of(_NO_INTERFACE, _NO_NAME, _NO_ADDRESS, all_of(_WITHOUT_NETWORK, text(_COLLECTIVE))),
+        needs=any_of(_NO_INTERFACE, _NO_NAME, _NO_ADDRESS, _MET_AT_LOOPBACK, all_of(_WITHOUT_NETWORK, text(_COLLECTIVE))),
         signs=(
             Sign(6, "no network interface can be used", _NO_INTERFACE),
             Sign(4, "the host's own name cannot be resolved", _NO_NAME),
             Sign(4, "the host's own address cannot be found", _NO_ADDRESS),
             Sign(2, "it is a collective or its rendezvous", text(_COLLECTIVE)),
+            Sign(2, "others are to be met at an address of the host's own", _MET_AT_LOOPBACK),
+            Sign(2, "another interface, by its name, helped", _INTERFACE_HELPED),
             Sign(4, "it has no network, and is to meet others", all_of(_WITHOUT_NETWORK, text(_COLLECTIVE))),
             Sign(-4, "a variable names the interfaces that may be used, or leaves some out", variable(r"(?:NCCL|GLOO)_SOCKET_IFNAME", r"^(?!lo$)\S")),
             Sign(1, "the container has no network", _WITHOUT_NETWORK),
@@ -115,25 +140,27 @@ RULES = (
     ),
     Rule(
         kind="rccl-p2p-ipc",
-        needs=_IPC,
+        needs=any_of(_IPC, text(_SAID_NOT_SHARED)),
         signs=(
+            Sign(4, "sharing GPU memory with another process is said to fail", text(_SAID_NOT_SHARED)),
             Sign(6, "a handle of GPU memory for another process cannot be made or opened", text(r"hipipc(?:get|open)mem(?:ory)?handle[^\n]{0,80}(?:fail|invalid|error|-> ?[1-9])|(?:fail|invalid)[^\n]{0,60}(?:hip|cuda)ipc(?:get|open)mem\w*|failed to create memory for ipc|ipc memory creation failed|cudaipc\w+[^\n]{0,60}(?:fail|invalid|error)|hsa_amd_ipc\w+[^\n]{0,60}(?:fail|error)")),
             Sign(6, "a library cannot share GPU memory with another process", text(_NO_HANDLE)),
             Sign(2, "the old way of sharing is asked for", any_of(variable("HSA_ENABLE_IPC_MODE_LEGACY"), anywhere(r"ipc_mode_legacy"))),
             Sign(1, "the driver is the kernel's own", text(r"in-tree|mainline|no amdgpu-dkms")),
             Sign(-4, "memory is what it lacks", text(r"out of memory|not enough free|no free memory|vram")),
-            Sign(-4, "two containers are at it", text(r"two containers|containers?: [2-9]\b|other container|cross[- ]container|sidecar|separate per container|pid[_ ]?ns|hipipcopeneventhandle|/dev/shm/hip_")),
+            Sign(-4, "two containers are at it", text(r"two containers|several containers|inter-?container|between containers|containers?: [2-9]\b|other container|cross[- ]container|sidecar|separate per container|pid[_ ]?ns|hipipcopeneventhandle|/dev/shm/hip_")),
         ),
         settles=any_of(variable("HSA_ENABLE_IPC_MODE_LEGACY"), anywhere(r"ipc_mode_legacy")),
         undecided="which of four causes: another job that uses peer access, HSA_ENABLE_IPC_MODE_LEGACY against the driver, iommu=pt, or the job itself: try one process, then NCCL_P2P_DISABLE=1",
     ),
     Rule(
         kind="pid-namespace",
-        needs=any_of(text(r"hiperrorinvalidcontext|hiperrorinvaliddevicepointer|hipipcopeneventhandle|/dev/shm/hip_\d|ipc[^\n]{0,60}pid|pid (?:namespace|1)|(?:cuda|hip|rocm)_ipc[^\n]{0,60}invalid device context"), _NO_SUCH_PEER, _SHARED_IDS_HELPED, anywhere(r"pid_host|ipc_host|pid_ns")),
+        needs=any_of(text(r"hiperrorinvalidcontext|hiperrorinvaliddevicepointer|hipipcopeneventhandle|/dev/shm/hip_\d|ipc[^\n]{0,60}pid|pid (?:namespace|1)|(?:cuda|hip|rocm)_ipc[^\n]{0,60}invalid device context"), _NO_SUCH_PEER, _SHARED_IDS_HELPED, _OTHER_IDS, anywhere(r"pid_host|ipc_host|pid_ns")),
         signs=(
             Sign(3, "a handle of another process names nothing here", text(r"hiperrorinvalidcontext|hiperrorinvaliddevicepointer|invalid device context|hipipcopen(?:event|mem)handle")),
             Sign(3, "shared memory is shared, process ids are not", any_of(flag(r"--ipc=(?:host|container)"), anywhere(r"ipc[_=: ]{1,2}host|hostipc|shareable|pid_ns|separate pid|pid namespaces?|all (?:are )?pid 1|both workloads are pid 1|^pid\w*: [^\n]{0,20}\b(?:isolated|separate|private|own)\b"))),
             Sign(6, "with process ids in common it works", _SHARED_IDS_HELPED),
+            Sign(5, "containers share GPU memory, and process ids are spoken of", all_of(_OTHER_IDS, absent(_SHARED_IDS_HELPED))),
             Sign(4, "the other process has another number here, or none", _NO_SUCH_PEER),
             Sign(2, "names of event objects collide", text(r"/dev/shm/hip_\d")),
             Sign(1, "several containers work together", text(r"containers?\b[^\n]{0,60}(?:another|two|both|sidecar|lmcache|exports?)|sidecar|two containers|cross[- ]container")),

@@ -7,6 +7,7 @@ from rocmrun.core.diagnosis import (
     architecture,
     collectives,
     engine,
+    homes,
     host,
     image,
     limits,
@@ -29,7 +30,7 @@ from rocmrun.core.diagnosis.finding import (
 )
 
 FAMILIES = (
-    host, engine, nodes, permissions, mounts, image, architecture, operators, paths, limits, collectives, running,
+    host, engine, nodes, permissions, mounts, image, architecture, operators, paths, homes, limits, collectives, running,
 )  # fmt: skip
 RULES: tuple[Rule, ...] = tuple(rule for family in FAMILIES for rule in family.RULES)
 

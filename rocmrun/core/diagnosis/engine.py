@@ -2,6 +2,7 @@
 
 import re
 
+from rocmrun.core.diagnosis.denials import MOUNT_REFUSED
 from rocmrun.core.diagnosis.evidence import Evidence, Quotes
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import (
@@ -96,6 +97,23 @@ _PORT_HELPED = all_of(
 _PORT_UNBOUND = text(
     r"cannot find empty port in range|couldn't bind http server socket|ports are not available: exposing port"
 )
+# A snap sees neither hidden directories of a home nor most others.
+_NOT_SEEN_BY_SNAP = all_of(
+    text(r"\bsnap\b"),
+    text(r"unable to prepare context|docker(?: build|file|-compose)?\b"),
+    text(
+        r"(?:path|file|directory|dockerfile)\b[^\n]{0,80}\b(?:not found|does not exist)|no such file"
+    ),
+    absent(text(r"microk8s|\blxd\b|multipass")),
+)
+_REGISTRY = r"(?:docker ?hub|\bregistry|\bghcr\b|\bquay\b|\bgcr\b|\becr\b|\bharbor\b)"
+_TAG_ABSENT = text(
+    rf"{_REGISTRY}[^\n]{{0,60}}\b404\b|\b404\b[^\n]{{0,80}}{_REGISTRY}|\b(?:image|tags?)\b[^\n]{{0,80}}\b(?:does not exist|doesn't exist|do not exist|(?:was|were) never (?:published|pushed))\b[^\n]{{0,40}}{_REGISTRY}"
+)
+# What docker help says of --gpus is NVIDIA's alone.
+_GPUS_OF_ANOTHER = text(
+    r"--gpus\b[^\n]{0,60}(?:\bfail\w*|\bdo(?:es)?(?: not|n't) work|\bno effect|\bignored|\bnot (?:work|supported))[^\n]{0,40}\b(?:amd|radeon|intel)\b|\b(?:amd|radeon)\b[^\n]{0,60}--gpus\b[^\n]{0,40}(?:\bfail\w*|\bno effect|\bignored|(?:not|n't) (?:work|supported))"
+)
 # Nobody should repeat it, and it tells what refused.
 _WITHOUT_APPARMOR = unquoted(
     any_of(
@@ -154,8 +172,9 @@ RULES = (
     Rule(
         kind="snap-docker",
         symptom="kfd absent",
-        needs=any_of(_SNAP, _WITHOUT_SNAP_HELPED),
+        needs=any_of(_SNAP, _NOT_SEEN_BY_SNAP, _WITHOUT_SNAP_HELPED),
         signs=(
+            Sign(4, "a path is not found, and a snap is spoken of, which sees few directories", all_of(_NOT_SEEN_BY_SNAP, absent(_SNAP))),
             Sign(6, "with an engine that is no snap it works", _WITHOUT_SNAP_HELPED),
             Sign(7, "the engine is a snap package, which has its own /dev and /tmp", _SNAP),
             Sign(1, "a path that exists is not found", text(r"no such file|not found|libdxcore|unauthorized")),
@@ -192,6 +211,7 @@ RULES = (
             Sign(7, "the engine takes the name of a CDI device for a path: it has no CDI", _CDI_NAME_AS_PATH),
             Sign(5, "GPUs of NVIDIA are asked for, and this one is AMD's", _ASKED_FOR_NVIDIA),
             Sign(5, "NVIDIA's runtime is asked for", text(r"nvidia-container-(?:cli|runtime)[^\n]{0,100}(?:error|fail|not found)|unknown (?:or invalid )?runtime (?:name|specified)[^\n]{0,20}(?:nvidia|amd)|unknown flag: --gpus|no runtime for \W{1,2}(?:nvidia|amd)\W{1,2} ?is configured|runtimeclass \W{1,2}(?:nvidia|amd)\W{1,2} ?not found")),
+            Sign(5, "--gpus is said to fail with a GPU of another vendor than NVIDIA", _GPUS_OF_ANOTHER),
             Sign(-5, "the container runs in a sandbox, which NVIDIA's hook cannot enter either", text(SANDBOX)),
             Sign(-3, "it was reached, and driver and libraries are of two versions", text(DRIVER_OF_ANOTHER_VERSION)),
             Sign(4, "no GPU is seen with it", all_of(flag(r"^--gpus|--runtime=nvidia"), absent(flag(r"--device")), text(NO_GPU))),
@@ -203,6 +223,8 @@ RULES = (
         needs=any_of(_WITHOUT_APPARMOR, text(r"apparmor|\b(?:docker|containers|crio|cri-containerd\.apparmor\.d)-default\b")),
         signs=(
             Sign(7, "AppArmor refused", text(r"apparmor\W{1,3}denied|apparmor[^\n]{0,120}(?:could not be loaded|denied|unable to|not permitted)|apparmor_parser[^\n]{0,120}(?:denied|unable|error)|profile=\W?docker-default[^\n]{0,120}denied|^denied\s+\S*-default\s+\w+\b|apparmor failed to apply")),
+            Sign(7, "the engine's profile is said to refuse it", text(r"\b(?:docker|containers|crio|cri-containerd\.apparmor\.d)-default\b[^\n]{0,80}\b(?:den(?:y|ies)|refuses?|blocks?|forbids?)\b")),
+            Sign(4, "a mount is refused with EACCES, which no want of a capability gives", MOUNT_REFUSED),
             Sign(7, "a profile of AppArmor is asked for that this host has not loaded", _PROFILE_NOT_LOADED),
             Sign(6, "AppArmor keeps user namespaces from whoever is not root", _NAMESPACES_CONFINED),
             Sign(5, "without AppArmor's profile it works", _WITHOUT_APPARMOR),
@@ -223,10 +245,11 @@ RULES = (
     ),
     Rule(
         kind="image-manifest-unknown",
-        needs=any_of(text(r"manifest|not found"), _NO_SUCH_REFERENCE, _OTHER_ARCHITECTURE),
+        needs=any_of(text(r"manifest|not found"), _NO_SUCH_REFERENCE, _OTHER_ARCHITECTURE, _TAG_ABSENT),
         signs=(
             Sign(7, "the registry has no such tag or digest", text(r"manifest unknown|manifest for [^\n]{1,200} not found|manifest_unknown|manifest [^\n]{0,100}not found|failed to resolve reference [^\n]{1,200}: not found|name unknown|no matching manifest")),
             Sign(7, "the registry answers that there is no such reference", _NO_SUCH_REFERENCE),
+            Sign(6, "the registry is said not to have it", _TAG_ABSENT),
             Sign(7, "the image is not there for this processor", _OTHER_ARCHITECTURE),
             Sign(-5, "the tag is there, and names another image than before", text(TAG_MOVED)),
         ),
@@ -235,7 +258,7 @@ RULES = (
         kind="image-pull-auth",
         needs=any_of(_LOGIN_HELPED, text(r"image ?pull ?secret|429|unauthorized|denied|authentication|credentials|forbidden|toomanyrequests|pull rate limit")),
         signs=(
-            Sign(7, "the registry wants a login", text(r"unauthorized: |unauthorized[^\n]{0,60}authentication|authentication required|pull access denied|requested access to the resource is denied|no basic auth credentials|insufficient_scope|failed to authorize|error getting credentials|denied: denied|imagepullbackoff[^\n]{0,120}(?:unauthorized|denied|forbidden)|403 forbidden[^\n]{0,60}(?:registry|/v2/)|/v2/[^\n]{0,120}(?:401|403|: denied)|(?:oauth|anonymous) token: unexpected status[^\n]{0,300}\b40[13]\b")),
+            Sign(7, "the registry wants a login", text(r"unauthorized: |unauthorized[^\n]{0,60}authentication|authentication required|pull access denied|requested access to the resource is denied|no basic auth credentials|insufficient_scope|failed to authorize|error getting credentials|denied: denied|imagepullbackoff[^\n]{0,120}(?:unauthorized|denied|forbidden)|403 forbidden[^\n]{0,60}(?:registry|/v2/)|/v2/[^\n]{0,120}(?:401|403|: denied|: unauthorized)|(?:oauth|anonymous) token: unexpected status[^\n]{0,300}\b40[13]\b")),
             Sign(5, "a login mended it", _LOGIN_HELPED),
             Sign(4, "the secret with the login is not there", text(r"failedtoretrieveimagepullsecret|unable to retrieve some image pull secrets")),
             Sign(6, "the registry has had too many requests", text(r"toomanyrequests|pull rate limit|(?:/v2/|manifest|blob|oauth token|registry)[^\n]{0,300}\b429 too many requests")),

@@ -1,6 +1,6 @@
 """The host: kernel driver, compute driver, PCI Express, and the pairing of driver and user space."""
 
-from rocmrun.core.diagnosis.evidence import Evidence
+from rocmrun.core.diagnosis.evidence import Evidence, Quotes
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import (
     KFD,
@@ -9,6 +9,7 @@ from rocmrun.core.diagnosis.looks import (
     any_of,
     anywhere,
     fact,
+    flag,
     log,
     opened,
     remedy,
@@ -23,6 +24,7 @@ from rocmrun.core.diagnosis.words import (
     NO_GPU,
     NO_NODE,
     NO_NODE_BEFORE,
+    PASSED_IS_MISSING,
     WSL,
 )
 
@@ -38,7 +40,7 @@ _NODE_MISSING = text(
 )
 _NOT_HERE = any_of(_NOT_LOADED, _NODE_MISSING, opened("ENOENT|ENODEV|ENXIO", KFD))
 _INSERT_FAILED = text(
-    r"key was rejected by service|required key not available|could not insert (?:module )?'?amdgpu|error processing package amdgpu-dkms|amdgpu: (?:unknown symbol|disagrees about version)|lockdown[^\n]{0,60}(?:unsigned|module)|modprobe: (?:fatal|error)[^\n]{0,80}amdgpu|dkms[^\n]{0,80}(?:bad (?:exit|return) status|build (?:failed|error)|autoinstall failed)|error![^\n]{0,60}(?:amdgpu|dkms|bad return status)|module amdgpu[^\n]{0,40}(?:fail|reject)"
+    r"key was rejected by service|required key not available|could not insert (?:module )?'?amdgpu|error processing package amdgpu-dkms|amdgpu: (?:unknown symbol|disagrees about version)|lockdown[^\n]{0,60}(?:unsigned|module)|modprobe: (?:fatal|error)[^\n]{0,80}amdgpu|\b(?:rocm|rock|amdgpu)-dkms\b[^\n]{0,30}\b(?:was |were |got |is )?(?:removed|uninstalled|not installed)|\bamdgpu\b[^\n]{0,12}\bdkms\b[^\n]{0,20}\bfailed\b|dkms[^\n]{0,80}(?:bad (?:exit|return) status|build (?:failed|error)|autoinstall failed)|error![^\n]{0,60}(?:amdgpu|dkms|bad return status)|module amdgpu[^\n]{0,40}(?:fail|reject)"
 )
 _HEADERS_MISSING = all_of(
     text(r"kernel headers for [^\n]{0,60}cannot be found|linux-headers-\S+ is not supported"),
@@ -72,6 +74,10 @@ _BUILT_IN = anywhere(
 _CALLED_OLD = text(
     r"driver[^\n]{0,40}(?:is )?(?:too old|older than|outdated)|incompatible kernel and userspace, [^\n]{1,80} disabled|hiperrorinsufficientdriver|^driver version is insufficient for runtime|(?:requires?|needs?|wants?) (?:an? |the )?(?:newer|newest|latest|more recent|at least)[^\n]{0,40}(?:amdgpu|kernel driver)"
 )
+# XLA's words for the same call.
+_NO_MEMORY_INFO = text(
+    r"failed to (?:query|get) (?:the )?(?:device|gpu) memory info\b[^\n]{0,40}\bhip\w*"
+)
 # What runs on the card itself, and comes with the driver or beside it.
 _FIRMWARE_FAILED = text(
     r"(?:amdgpu|\bpsp(?:_\w+)?\b)[^\n]{0,80}(?:firmware (?:load(?:ing)? )?failed|unknown firmware|failed to (?:load|request|get)[^\n]{0,60}(?:firmware|ucode))|firmware load for amdgpu/[^\n]{0,60}failed"
@@ -103,6 +109,13 @@ _OLD_FOR_ROCM = all_of(
 )
 
 
+def _not_in_the_list(seen: Evidence) -> Quotes | None:
+    """Return the command that asked lsmod for AMD's modules, where what it listed has no amdgpu."""
+    asked = seen.log.find(r"\blsmod\b[^\n]*\bgrep\b[^\n]*(?<![\w])amd")
+    modules = {match[1] for match, _ in seen.log.matches(r"^([a-z0-9_]+) +\d+ +\d+\b")}
+    return asked if asked and modules and "amdgpu" not in modules else None
+
+
 def _unbound(seen: Evidence) -> bool | None:
     host = seen.host
     return (
@@ -125,13 +138,14 @@ RULES = (
     Rule(
         kind="driver-not-loaded",
         symptom="kfd absent",
-        needs=any_of(_NOT_HERE, _INSERT_FAILED, _HEADERS_MISSING, _KEPT_AWAY, _LOADING_HELPED, _NOT_DETECTED, fact(_unbound), _TAKEN_BY_VFIO),
+        needs=any_of(_NOT_HERE, _INSERT_FAILED, _HEADERS_MISSING, _KEPT_AWAY, _LOADING_HELPED, _NOT_DETECTED, _not_in_the_list, fact(_unbound), _TAKEN_BY_VFIO),
         unless=any_of(_BUILT_IN, text(WSL)),
         signs=(
             Sign(6, "the kernel refused to load amdgpu", _INSERT_FAILED),
             Sign(5, "a tool says that amdgpu is not loaded", any_of(_NOT_LOADED, _NOT_DETECTED)),
             Sign(5, "DKMS has no headers to build amdgpu with", all_of(_HEADERS_MISSING, absent(_INSERT_FAILED))),
             Sign(5, "the GPU came back with amdgpu", _LOADING_HELPED),
+            Sign(5, "the list of modules has no amdgpu", _not_in_the_list),
             Sign(4, "the kernel was told to leave the GPU alone", _KEPT_AWAY),
             Sign(6, "vfio-pci has the GPU, so amdgpu has not, and the nodes are gone", _TAKEN_BY_VFIO),
             Sign(2, "/dev/kfd does not exist", any_of(_NODE_MISSING, opened("ENOENT", KFD))),
@@ -146,9 +160,10 @@ RULES = (
     Rule(
         kind="kfd-missing-on-host",
         symptom="kfd absent",
-        needs=any_of(_NODE_MISSING, _SAID_ABSENT, fact(lambda seen: seen.host and seen.host.kfd is None and not seen.host.wsl)),
+        needs=any_of(_NODE_MISSING, _SAID_ABSENT, text(PASSED_IS_MISSING), fact(lambda seen: seen.host and seen.host.kfd is None and not seen.host.wsl)),
         signs=(
             Sign(5, "somebody looked into /dev, and it has no kfd", _SAID_ABSENT),
+            Sign(4, "it was passed, and the engine's side is said to lack it", all_of(flag(r"--device=/dev/kfd"), text(PASSED_IS_MISSING))),
             Sign(5, "the engine does not find /dev/kfd on its side", _NODE_MISSING),
             Sign(4, "this host has no /dev/kfd", fact(lambda seen: seen.host and seen.host.kfd is None)),
             Sign(1, "the host is said to lack it", told(r"/dev/kfd[^\n]{0,40}(?:no|absent|missing)|no kfd")),
@@ -162,9 +177,10 @@ RULES = (
     Rule(
         kind="kfd-not-in-kernel",
         symptom="kfd absent",
-        needs=any_of(_NOT_HERE, text(r"hsa_amd"), fact(_no_compute)),
+        needs=any_of(_NOT_HERE, anywhere(r"hsa_amd"), fact(_no_compute)),
         signs=(
             Sign(7, "the kernel was built without KFD", text(r"config_hsa_amd\W{0,4}(?:is not set|=n|missing|absent|not|disabled)|(?:without|no|lacks|missing) config_hsa_amd|hsa_amd is not set")),
+            Sign(5, "the kernel's option for compute helped", remedy(r"config_hsa_amd\b")),
             Sign(4, "amdgpu drives the GPU", text(r"kernel driver in use: amdgpu|amdgpu[^\n]{0,30}(?:bound|in use)")),
             Sign(5, "the kernel was built by who runs it, and amdgpu's compute part is an option of its own", all_of(_KERNEL_OF_ONES_OWN, absent(_NOT_LOADED))),
             Sign(2, "DRM nodes are there", log(r"/dev/dri/(?:card|renderd)\d+$|\brenderd\d+\b")),
@@ -234,10 +250,11 @@ RULES = (
     Rule(
         kind="driver-too-old",
         symptom="pairing",
-        needs=any_of(_OLD_FOR_ROCM, _CALLED_OLD, text(r"mem_?get_?info|getting available memory|memory_avail|driver[^\n]{0,40}(?:too old|older|outdated|incompatible)|mismatch[^\n]{0,40}driver")),
+        needs=any_of(_OLD_FOR_ROCM, _CALLED_OLD, _NO_MEMORY_INFO, text(r"mem_?get_?info|getting available memory|memory_avail|driver[^\n]{0,40}(?:too old|older|outdated|incompatible)|mismatch[^\n]{0,40}driver")),
         signs=(
             Sign(4, "the GPU is found, and the query for free memory is refused", text(r"(?:mem_?get_?info|getting available memory)[^\n]{0,60}(?:invalid|error|fail)|(?:invalid|error|fail)[^\n]{0,60}mem_?get_?info|cudart\(\)\.cudamemgetinfo")),
-            Sign(1, "HIP answers with an invalid argument", text(r"hip error: invalid argument|hiperrorinvalidvalue|invalid argument \(?cudamemgetinfo")),
+            Sign(4, "the GPU is found, and the query for its memory is refused", _NO_MEMORY_INFO),
+            Sign(1, "HIP answers with an invalid argument", text(r"hip error: invalid argument|hip_?error_?invalidvalue|invalid argument \(?cudamemgetinfo")),
             Sign(5, "AMD's driver table does not pair this driver with this ROCm, and a GPU fails", _OLD_FOR_ROCM),
             Sign(3, "the host has an older ROCm than the image", host_before_image),
             Sign(3, "the driver does not know the newer memory query", text(r"memory_avail query failed")),

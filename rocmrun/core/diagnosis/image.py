@@ -46,7 +46,7 @@ _LINKED_AS_ANOTHER = text(
 _PYTHON = r"(?:/[\w.+-]{1,60}){0,8}/?python(?:3(?:\.\d{1,2})?)?"
 _AMD_GPU = text(r"\bgfx\d|radeon|instinct|\bamd\b|\bmi\d{2,3}x?\b|\brx ?\d{3,4}|\b\d{4} ?xtx?\b")
 _OTHER_VENDOR = text(
-    r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver|\b(?:torch|wheels?)\b[^\n]{0,30}\bcuda\b[^\n]{0,30}\b(?:even (?:when|though|if)|although|despite|instead of|rather than)\b[^\n]{0,20}\brocm\b|cuda driver version is insufficient for cuda|(?:py)?torch\b[^\n]{0,40}\b(?:is|gives|has|got|installs?)\b (?:me )?(?:only )?(?:the |a )?(?:cpu|cuda|nvidia)(?:-only)? (?:version|build|variant|wheel)\b(?! of)|\btorch (?:with|for) cuda\b[^\n]{0,30}\bnot (?:with |for )?rocm|pytorch was compiled without cuda support|libcudart functions unavailable"
+    r"\+cu\d{2,3}\b|version\.hip\W{1,8}none|\bhip\W{1,4}none\b|found no nvidia driver|torch not compiled with (?:cuda|rocm|hip)|not compiled with (?:rocm|hip) support|\b(?:torch|wheels?|packages?|binar(?:y|ies))\b[^\n]{0,40}(?:\bnot|n't) (?:been )?(?:compiled|built) (?:with|for|against) (?:rocm|hip)\b|\bcuda(?:'s)? (?:py)?torch\b[^\n]{0,20}\b(?:instead of|rather than|even (?:when|though|if)|although|despite)\b[^\n]{0,30}\brocm\b|nvidia driver on your system|\b\d+\.\d+\S* none$|torch_hip[\w.]*: none|no nvidia driver|\b(?:torch|wheels?)\b[^\n]{0,30}\bcuda\b[^\n]{0,30}\b(?:even (?:when|though|if)|although|despite|instead of|rather than)\b[^\n]{0,20}\brocm\b|cuda driver version is insufficient for cuda|(?:py)?torch\b[^\n]{0,40}\b(?:is|gives|has|got|installs?)\b (?:me )?(?:only )?(?:the |a )?(?:cpu|cuda|nvidia)(?:-only)? (?:version|build|variant|wheel)\b(?! of)|\btorch (?:with|for) cuda\b[^\n]{0,30}\bnot (?:with |for )?rocm|\b(?:grab|install|pull|download|fetch|ship)\w*\b[^\n]{0,30}\b(?:(?:py)?torch[ -](?:cuda|cpu)\b|(?:cuda|nvidia)[ -](?:only )?(?:py)?torch\b|(?:cuda|nvidia) (?:components?|packages?|librar\w+) of (?:py)?torch)|pytorch was compiled without cuda support|libcudart functions unavailable"
 )
 # An extension that was built for CUDA says which torch it wanted, and which one is there.
 _BUILT_FOR_CUDA = text(
@@ -73,7 +73,7 @@ _ROCM_INDEX_HELPED = all_of(
     absent(text(r"hip error|invalid device function|no kernel image")),
 )
 _BRINGS_ANOTHER = text(
-    r"install\w{0,6}[^\n]{0,40}\b(?:cuda|nvidia|cpu)(?:-only)? (?:versions?|builds?|wheels?|variants?) of (?:py)?torch\b|(?:updat|upgrad|reinstall|uninstall)\w{0,4}[^\n]{0,80}\b(?:py)?torch[ -](?:cpu|cuda)\b|(?:py)?torch\b[^\n]{0,30}\b(?:gets|is|was|are|were) (?:replaced|overwritten)|(?:replac|overwrit)\w{1,4} (?:the |my |our )?(?:installed |existing |rocm )?(?:py)?torch\b"
+    r"install\w{0,6}[^\n]{0,40}\b(?:cuda|nvidia|cpu)(?:-only)? (?:versions?|builds?|wheels?|variants?) of (?:py)?torch\b|(?:updat|upgrad|reinstall|uninstall)\w{0,4}[^\n]{0,80}\b(?:py)?torch[ -](?:cpu|cuda)\b|(?:py)?torch\b[^\n]{0,30}\b(?:gets?|got|is|was|are|were) (?:replaced|overwritten|re-?installed|swapped)|\b(?:triggers?|causes?|forces?) (?:a |the )?(?:py)?torch (?:to )?re-?install|\binstall\b[^\n]{0,60}\b(?:tries to|wants to|attempts to|will|keeps?)\b[^\n]{0,20}\b(?:download|install|replac)\w*\b[^\n]{0,30}\b(?:other|another|different|newer|older)\b[^\n]{0,20}\btorch\b|(?:replac|overwrit)\w{1,4} (?:the |my |our )?(?:installed |existing |rocm )?(?:py)?torch\b"
 )
 # An installation or an update came between the torch that worked and this one.
 _REPLACED = text(
@@ -175,7 +175,8 @@ RULES = (
             Sign(2, "this torch is no ROCm build", _OTHER_VENDOR),
             Sign(4, "a package manager replaced it", any_of(_PIP, _REPLACED)),
             Sign(5, "a torch of ROCm was there, and another one came", _EXCHANGED),
-            Sign(3, "what is installed brings a torch of another vendor", _BRINGS_ANOTHER),
+            Sign(2, "what is installed brings a torch of another vendor", _BRINGS_ANOTHER),
+            Sign(-1, "nothing says for whose GPU", all_of(_BRINGS_ANOTHER, _PIP, absent(_AMD_GPU), absent(_OTHER_VENDOR), absent(_REPLACED))),
             Sign(3, "it did not come so: an installation put it there", all_of(_OTHER_VENDOR, _REPLACED)),
             Sign(2, "a ROCm build was there or expected", anywhere(r"^expected\W[^\n]{0,60}rocm|uninstall[^\n]{0,60}\+rocm|(?:before|was|expected|had|from)[^\n]{0,30}\+rocm|torch-\S{1,30}\+rocm")),
             Sign(-8, "it is an extension that wanted another torch", _BUILT_FOR_CUDA),
@@ -188,7 +189,7 @@ RULES = (
     Rule(
         kind="tag-moved",
         symptom="torch build",
-        needs=any_of(fact(_two_digests), text(r"digest|\btag\b|:latest|nightly|re-?pull|re-?built|moving"), anywhere(r"last_good")),
+        needs=any_of(fact(_two_digests), text(r"digest|\btags?\b|:latest|nightly|re-?pull|re-?built|moving"), anywhere(r"last_good")),
         signs=(
             Sign(6, "the tag names another image than before", text(TAG_MOVED)),
             Sign(4, "two digests are told for one name", fact(_two_digests)),
@@ -206,6 +207,7 @@ RULES = (
             Sign(5, "a library of ROCm is said to be missing", all_of(text(ROCM_LIBRARY_TOLD), absent(text(ROCM_LIBRARY_MISSING)))),
             Sign(-6, "the system's library is too old, and ROCm's is there", text(OLD_SYSTEM_LIBRARY)),
             Sign(1, "it is a library of another ROCm", library_of_another_rocm),
+            Sign(-7, "it is found, and wants another libc than the image has", text(r"version \W?glibc\w*_[\d.]+\W? not found")),
             Sign(5, "a link gives a library of ROCm the name of another version", _LINKED_AS_ANOTHER),
             Sign(-4, "it lies where only root may look", text(r"/root/")),
         ),

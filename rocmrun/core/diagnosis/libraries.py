@@ -3,7 +3,7 @@
 from rocmrun.core.diagnosis.telling import lacking
 from rocmrun.core.diagnosis.words import NO_FILE
 
-_ROCM = r"(?:hip_hcc|miopen|roctx64|rocblas|hipblas(?:lt)?|amdhip64|hsa-runtime64|hsakmt|rocsparse|rocsolver|rccl|rocm[-_]smi64|rocm[-_]core|amd_comgr|hiprtc\S{0,20}|rocfft|hipfft\w?|hiprand|rocrand|roctracer64|hipsparse(?:lt)?|hipsolver|amd_smi|rocprofiler\S{0,20}|rocalution|migraphx\S{0,10}|c10_hip|torch_hip|drm_amdgpu|hipfile|rocjpeg|rocdecode)"
+_ROCM = r"(?:hip_hcc|miopen|roctx64|rocblas|hipblas(?:lt)?|amdhip64|hsa-runtime64|hsakmt|rocsparse|rocsolver|rccl|rocm[-_]smi64|rocm[-_]core|amd_comgr|hiprtc\S{0,20}|rocfft|hipfft\w?|hiprand|rocrand|roctracer64|hipsparse(?:lt)?|hipsolver|amd_smi|rocprofiler\S{0,20}|rocalution|migraphx\S{0,10}|c10_hip|torch_hip|drm_amdgpu|hipfile|rocjpeg|rocdecode|rocm_sysdeps_\w{1,30})"
 # What ROCm's libraries need beside each other.
 _BESIDE_ROCM = r"(?:drm|numa|elf|omp5?)"
 _CUDA = r"(?:c10_cuda|torch_cuda\w*|cudart|cublas\w*|cudnn\w*|nvrtc\S{0,20}|cuda|nvinfer\S{0,20}|cusparse\w*|cufft\w?|curand|cusolver\w*|nccl|nvjitlink|nvtoolsext|nvidia-ml|cupti)"
@@ -28,6 +28,8 @@ def _told_missing(library: str) -> str:
 
 ROCM_LIBRARY_MISSING = (
     _missing(ROCM_LIBRARY, _ROCM)
+    # ld.so, cut before its reason
+    + rf"|error while loading shared libraries: \W?{ROCM_LIBRARY}"
     # triton's driver
     + rf"|cannot locate {ROCM_LIBRARY}|does not point to a valid {ROCM_LIBRARY}"
 )

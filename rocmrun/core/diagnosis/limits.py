@@ -5,11 +5,12 @@ from rocmrun.core.diagnosis.looks import all_of, any_of, anywhere, remedy, text,
 from rocmrun.core.diagnosis.words import AGAIN, DENIED, EVERY_RIGHT_WORKS, NOT_PERMITTED
 
 _OLD_ENGINE = text(
-    r"docker(?: engine)?\W{1,12}(?:version )?(?:1\d\.|20\.10\.[0-9]\b|< ?20\.10\.10)|docker < ?20|libseccomp|old (?:engine|docker|libseccomp)|seccomp list|buildah|podman [123]\."
+    r"docker(?: engine|_?version)?\W{1,12}(?:version )?(?:1\d\.|20\.10\.[0-9]\b|< ?20\.10\.10)|docker < ?20|libseccomp|old (?:engine|docker|libseccomp)|seccomp list|buildah|podman [123]\."
 )
 _NEW_GLIBC = text(
-    r"glibc\W{0,12}(?:>= ?)?2\.(?:3[4-9]|[4-9]\d)|bookworm|trixie|ubuntu(?:[: ]| image )(?:2[2-9]|21\.10)|jammy|noble|fedora(?:[: ])?(?:3[5-9]|4\d)|debian(?:[: ])?1[2-9]|el9|alma\w*(?:[: ])?9"
+    r"glibc (?:is |was )?(?:updated|upgraded|newer)|(?:newer|updated) glibc|glibc\W{0,12}(?:>= ?)?2\.(?:3[4-9]|[4-9]\d)|bookworm|trixie|ubuntu(?:[: ]| image )(?:2[2-9]|21\.10)|jammy|noble|fedora(?:[: ])?(?:3[5-9]|4\d)|debian(?:[: ])?1[2-9]|el9|alma\w*(?:[: ])?9"
 )
+_NEW_ON_OLD = all_of(text(NOT_PERMITTED), _OLD_ENGINE, _NEW_GLIBC)
 _NO_THREAD = text(
     rf"\bthreads?\b[^\n]{{0,60}}{NOT_PERMITTED}|can'?t start new thread|failed to create (?:a )?(?:new )?thread|thread constructor failed|cannot create (?:worker |a )?(?:\w+ )?thread|pthread_create|std::system_error|unable to create (?:new |native )?thread|could not create thread"
     r"|failed to create new os thread|fatal error: newosproc|can'?t spawn worker thread|failed to spawn thread|threadpoolbuilderror|error creating thread|thread failed to start|resources for omp thread|threads? (?:cannot|could not) be (?:created|started)|can'?t initialize background jobs"
@@ -44,7 +45,7 @@ _MORE_LOCKED_HELPED = all_of(
     text(r"rdma|\bib\b|infiniband|verbs|nccl|rccl|\bucx\b|\bmpi\b|regist"),
 )
 _CPUS_LIMITED = (
-    r"cpuset\W|cpu_?limit|cpu\.max|cpu_?quota|--cpus|nano_?cpus|cfs_quota|limits\W{1,4}cpus?\b"
+    r"cpuset\W|cpu[_ ]?limits?|cpu\.max|cpu_?quota|--cpus|nano_?cpus|cfs_quota|limits\W{1,4}cpus?\b"
 )
 _NO_COUNTERS = text(
     rf"perf_event_open[^\n]{{0,100}}(?:{NOT_PERMITTED}|denied|fail|eacces|\benosys\b)|could not be locked for profiling|paranoid(?: level| setting)?(?: is| has a value of)?\W{{1,4}}[2-9]|(?:insufficient|no|lacks?|without) (?:permissions?|rights?|access)[^\n]{{0,40}}\b(?:hardware|performance) counters|counters?[^\n]{{0,40}}(?:unavailable|not permitted|permission|denied)|access to performance monitoring"
@@ -75,7 +76,7 @@ RULES = (
     Rule(
         kind="seccomp-clone3",
         symptom="threads",
-        needs=any_of(text(r"clone3"), _NO_THREAD, _NO_CHILD, all_of(_OF_AN_OLD_FILTER, any_of(_OLD_ENGINE, _NEW_GLIBC))),
+        needs=any_of(text(r"clone3"), _NO_THREAD, _NO_CHILD, all_of(_OF_AN_OLD_FILTER, any_of(_OLD_ENGINE, _NEW_GLIBC)), _NEW_ON_OLD),
         unless=_FILTER_NOT_MADE,
         signs=(
             Sign(6, "clone3 is refused with EPERM, and glibc does not fall back then", text(rf"clone3\b[^\n]{{0,500}}{NOT_PERMITTED}|clone3[^\n]{{0,60}}(?:blocked|denied|seccomp|lacked|missing)")),
@@ -84,6 +85,7 @@ RULES = (
             Sign(4, "EPERM for every program that is to be started", _NO_CHILD),
             Sign(3, "the package manager of a new image cannot start its hooks", _OF_AN_OLD_FILTER),
             Sign(2, "the engine is older than clone3 in its filter", _OLD_ENGINE),
+            Sign(1, "something is not permitted there, whatever it is", _NEW_ON_OLD),
             Sign(2, "the image has glibc 2.34 or newer, which calls clone3", _NEW_GLIBC),
             Sign(1, "limits are far away, or a container without a filter works", unquoted(anywhere(r"threads_max|threads_used|pids_max: (?:max|unlimited)|privileged\W{1,3}works|works[^\n]{0,20}privileged|seccomp=unconfined"))),
             Sign(-5, "EAGAIN: a limit, and no filter", text(AGAIN)),
@@ -130,6 +132,8 @@ RULES = (
             Sign(3, "more threads run than it has CPUs", text(r"threads?\b[^\n]{0,60}\b(?:equal to|as many as|every|all)\b[^\n]{0,40}\bcores|n_threads\W{1,4}\d+|num_thread\w*\W{1,4}\d|omp_num_threads|threads? (?:than|>) |cpu_count|\b(?:cores|cpus|processors) of the host\b|\bhost'?s? (?:cores|cpus|core count|cpu count)")),
             Sign(4, "a DataLoader has more workers than it has CPUs", text(r"suggested max number of worker in current system is \d")),
             Sign(2, "CPUs are limited", text(_CPUS_LIMITED)),
+            Sign(3, "somebody tells of throttling, or of threads for every core of the host", all_of(text(rf"{_CPUS_LIMITED}|\bcgroup"), text(r"(?<!gpu )(?<!thermal )\bthrottl(?:es|ing)\b(?![^\n]{0,30}(?:gpu|thermal|power))|\b(?:threads?|thread pools?)\b[^\n]{0,40}\bfrom the host\b|\ball (?:available |host )?cores\b"))),
+            Sign(2, "with one thread of a library it was tried again", all_of(text(r"\b(?:omp|mkl|openblas|numexpr)_num_threads\W{1,2}1\b"), text(r"\bpods?\b|k8s|kubernetes|container|docker"))),
             Sign(2, "more CPUs are counted than it may use", all_of(text(_CPUS_LIMITED), text(r"\bnproc\W{1,4}\d{2,}|get_num_threads\W{1,6}\d{2,}"))),
             Sign(-3, "the GPU itself is throttled", text(r"thermal throttl|gpu[^\n]{0,30}throttl|power cap")),
         ),
@@ -175,6 +179,7 @@ RULES = (
         needs=any_of(_NUMA_CALL, text(r"seccomp[^\n]{0,60}(?:mbind|mempolicy|numa)"), all_of(text(r"hsa api call failure"), anywhere(r"seccomp"))),
         signs=(
             Sign(5, "the engine's filter refuses system calls for NUMA placement; programs go on without", _NUMA_CALL),
+            Sign(4, "the engine's filter is said to keep them for a capability", text(r"seccomp\b[^\n]{0,80}\b(?:mbind|[sg]et_mempolicy|move_pages)\b[^\n]{0,120}\b(?:cap_sys_nice|blocked|denied|refused|gated?|eperm)|\b(?:mbind|[sg]et_mempolicy)\b[^\n]{0,120}\bcap_sys_nice\b")),
             Sign(1, "the filter is the engine's own", text(r"runtimedefault|docker default|seccomp\W")),
             Sign(4, "an old ROCm fails under the filter", all_of(text(r"hsa api call failure"), anywhere(r"seccomp"), text(r"rocm:? (?:1|2)\.\d|rocm [12]\."))),
         ),

@@ -35,6 +35,20 @@ def all_groups_held(seen: Evidence) -> bool:
     return bool(seen.groups and nodes) and all(n.group in seen.groups for n in nodes)
 
 
+def another_group_given(seen: Evidence) -> bool:
+    """Whether the container got a group by name, and the node is said to belong to another one."""
+    given = {
+        name.partition("=")[2].lower() for name, _ in seen.flags if name.startswith("--group-add=")
+    }
+    theirs = {
+        match[1]
+        for match, _ in seen.told.matches(
+            r"^(?:group_of_(?:the_)?(?:kfd|render\w*|nodes?)|(?:kfd|render\w*|nodes?)_group)\W{1,3}([a-z][\w-]*)"
+        )
+    } | {node.group for node in gated_nodes(seen) if not node.group.isdigit()}
+    return bool(given and theirs) and given.isdisjoint(theirs)
+
+
 def _gids_of_nodes(seen: Evidence) -> tuple[set[str], set[str]]:
     """Return the groups of kfd and those of render nodes: from listings, LXC entries and facts of the host."""
     kfd, render = set(), set()

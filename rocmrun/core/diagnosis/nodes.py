@@ -19,7 +19,15 @@ from rocmrun.core.diagnosis.looks import (
     told,
     variable,
 )
-from rocmrun.core.diagnosis.words import APU, CRASH, NO_GPU, NO_NODE, NO_NODE_BEFORE, WSL
+from rocmrun.core.diagnosis.words import (
+    APU,
+    CRASH,
+    NO_GPU,
+    NO_NODE,
+    NO_NODE_BEFORE,
+    PASSED_IS_MISSING,
+    WSL,
+)
 
 _MASKS = r"(?:ROCR|HIP|CUDA)_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL"
 _MASK_NAMED = r"(?:rocr|hip|cuda)_visible_devices|gpu_device_ordinal"
@@ -95,7 +103,7 @@ def _stacked(seen: Evidence) -> bool:
 
 
 _PROCESSORS_OWN = text(
-    r"\bi-?gpu\b|integrated (?:gpu|graphics)|raphael|renoir|cezanne|vega 8\b|granite ridge|\bapu\b[^\n]{0,40}(?:and|plus|\+)"
+    r"\bi-?gpu\b|integrated (?:gpu|graphics)|raphael|renoir|cezanne|vega 8\b|(?:ryzen|athlon|a\d{1,2}-\d{4}\w?)\b[^\n]{0,40}\bwith (?:amd )?radeon|granite ridge|\bapu\b[^\n]{0,40}(?:and|plus|\+)"
 )
 _HIDING_HELPS = anywhere(
     r"hide the i-?gpu|disabl\w{1,3}[^\n]{0,20}(?:i-?gpu|igp\b|integrated)|(?:i-?gpu|igp|integrated (?:gpu|graphics))\b[^\n]{0,30}\bdisabled|(?:hip|cuda|rocr)_visible_devices"
@@ -128,6 +136,13 @@ _DRI_ALONE = any_of(
     ),
 )
 
+_KFD_HELPED = all_of(
+    flag(r"--device=/dev/dri\b"),
+    absent(flag(r"--device=/dev/kfd|--device=/dev(?::|$)")),
+    remedy(
+        r"(?:^[\w.]+: \W{0,2}|\b(?:add|adds|added|pass|passed|map|mapped|mount|device)\b[^\n]{0,40})/dev/kfd\b"
+    ),
+)
 _NONE_PASSED = all_of(
     text(NO_GPU),
     any_of(
@@ -144,15 +159,18 @@ _NONE_PASSED = all_of(
     ),
 )
 
+_PASSED_AND_MISSING = all_of(flag(r"--device=/dev/kfd"), text(PASSED_IS_MISSING))
+
 RULES = (
     Rule(
         kind="kfd-not-mapped",
         symptom="kfd absent",
-        needs=any_of(opened("ENOENT", f"{KFD}|{RENDER}|/dev/dri"), text(_NOT_INSIDE), _DRI_ALONE, _NONE_PASSED, _PASSED_HELPED),
+        needs=any_of(opened("ENOENT", f"{KFD}|{RENDER}|/dev/dri"), text(_NOT_INSIDE), _DRI_ALONE, _KFD_HELPED, _NONE_PASSED, _PASSED_HELPED),
         unless=any_of(text(rf"{NO_NODE}[^\n]{{0,160}}/dev/(?:kfd|dri)|{NO_NODE_BEFORE}/dev/(?:kfd|dri)"), text(r"config_hsa_amd|\bdkms|kernel driver in use|rock module is not loaded|unknown symbol|key was rejected"), text(WSL)),
         signs=(
             Sign(4, "/dev/kfd is not there inside", any_of(opened("ENOENT", KFD), text(_NOT_INSIDE))),
-            Sign(5, "the DRM nodes were passed, and /dev/kfd was not", _DRI_ALONE),
+            Sign(5, "the DRM nodes were passed, and /dev/kfd was not", any_of(_DRI_ALONE, _KFD_HELPED)),
+            Sign(-3, "it was passed, and the engine's side is said to lack it", _PASSED_AND_MISSING),
             Sign(4, "no GPU is seen, and no node was passed", _NONE_PASSED),
             Sign(5, "no GPU is seen, and passing /dev/kfd mended it", _PASSED_HELPED),
             Sign(2, "a render node is not there inside", opened("ENOENT", RENDER)),
@@ -226,9 +244,10 @@ RULES = (
             Sign(2, "it crashes", any_of(text(CRASH), text(r"\bcrash(?:es|ed)?\b"))),
             Sign(1, "hiding it helps", _HIDING_HELPS),
             Sign(3, "without the processor's own GPU it works", _OFF_HELPED),
+            Sign(2, "another device was what helped", all_of(_PROCESSORS_OWN, remedy(r"(?:hip|rocr|cuda)_visible_devices\W{0,4}\d"))),
             Sign(-3, "an override is set", variable("HSA_OVERRIDE_GFX_VERSION.*", r"\d")),
             Sign(-3, "the GPU was reset", text(r"gpu reset|ring \S+ timeout|fence wait")),
-            Sign(-4, "one target alone is named, and no processor's own GPU", all_of(fact(lambda seen: len(seen.gfx) == 1), absent(text(r"i-?gpu|integrated|raphael|renoir|vega 8|\bapu\b")))),
+            Sign(-4, "one target alone is named, and no processor's own GPU", all_of(fact(lambda seen: len(seen.gfx) == 1), absent(any_of(_PROCESSORS_OWN, text(r"i-?gpu|integrated|\bapu\b"))))),
         ),
         undecided="which device faulted: pass one render node alone, `rocmrun probe PROFILE --gpu discrete`",
         settles=fact(_two_with_an_apu),

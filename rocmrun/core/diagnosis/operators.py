@@ -5,7 +5,7 @@ from rocmrun.core.diagnosis.looks import absent, all_of, any_of, text, told
 from rocmrun.core.diagnosis.words import ATTENTION
 
 _QUANTIZERS = r"bitsandbytes|\bbnb\b|auto_?gptq\w{0,8}|gptqmodel|exllama|\bawq(?:_ext\w{0,4})?\b|autoawq|marlin|\bhqq\b|quark|torchao|fbgemm"
-_LACKING = r"without gpu support|could not (?:find|load|import)|not (?:found|available|installed|supported|compiled|built)|no such file|cannot (?:open|import)|no module named|unavailable|undefined symbol|failed to (?:load|import)|unsupported|does(?: not|n't) support|no support|(?:has|have) no (?:\w+ )?(?:wheels?|builds?|binar\w{1,4}|kernels?)\b|error"
+_LACKING = r"without gpu support|could not (?:find|load|import)|not (?:found|available|installed|supported|compiled|built)|no such file|cannot (?:open|import)|no module named|unavailable|undefined symbol|failed to (?:load|import)|unsupported|does(?: not|n't) support|no support|(?:has|have) no (?:\w+ )?(?:wheels?|builds?|binar\w{1,4}|kernels?)\b|(?:does not|doesn't|not) work(?:ing)?\b[^\n]{0,20}\b(?:amd|rocm|hip)\b|error"
 _QUANTIZER_LACKING = (
     rf"(?:{_QUANTIZERS})[^\n]{{0,200}}(?:{_LACKING})|(?:{_LACKING})[^\n]{{0,200}}(?:{_QUANTIZERS})"
 )

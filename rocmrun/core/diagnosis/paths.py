@@ -1,10 +1,11 @@
-"""Paths that hardening takes away: caches, HOME, temporary files, names of users, places to compile in."""
+"""Paths that hardening takes away: caches, temporary files, places to compile in, programs on PATH."""
 
 import re
 
 from rocmrun.core.diagnosis import starts
-from rocmrun.core.diagnosis.evidence import Evidence
+from rocmrun.core.diagnosis.evidence import Evidence, Quotes
 from rocmrun.core.diagnosis.finding import Rule, Sign
+from rocmrun.core.diagnosis.homes import AT_THE_ROOT, NO_ACCOUNT, NO_HOME, NO_HOME_TOLD
 from rocmrun.core.diagnosis.looks import (
     absent,
     all_of,
@@ -12,35 +13,37 @@ from rocmrun.core.diagnosis.looks import (
     anywhere,
     fact,
     flag,
+    log,
     remedy,
     text,
     told,
+    unquoted,
     variable,
 )
-from rocmrun.core.diagnosis.refused import refused, refused_at
+from rocmrun.core.diagnosis.refused import REFUSED, refused, refused_at, refused_paths
 from rocmrun.core.diagnosis.telling import NOT_WRITTEN
 from rocmrun.core.diagnosis.words import CACHE, CRASH, DENIED, NO_SPACE, READ_ONLY
 
-_REFUSED = rf"(?:{DENIED}|{READ_ONLY}|not (?:a )?writ(?:able|eable)|cannot (?:write|create)|could not (?:create|write|open)|(?:unable|not able) to (?:create|write|access)|(?:no|lacks?|without) (?:write )?(?:permissions?|access) |failed to create|{NOT_WRITTEN})"
 _CACHE_REFUSED = refused_at(
-    CACHE, rf"{CACHE}[^\n]{{0,160}}{_REFUSED}|{_REFUSED}[^\n]{{0,160}}{CACHE}"
+    CACHE, rf"{CACHE}[^\n]{{0,160}}{REFUSED}|{REFUSED}[^\n]{{0,160}}{CACHE}"
 )
-# A home that was never made, and the homes of accounts that have none.
-_NO_ACCOUNT = text(r"(?:cache folder|default path) \(/(?:nonexistent|var/empty|dev/null)/")
-_NO_HOME = any_of(
-    refused(r"/(?:home|users|var/home)/[^/.][^/]*$|/(?:nonexistent|var/empty|dev/null)\b"),
-    _NO_ACCOUNT,
+# Whose cache it is, or where it lies: the word alone says neither.
+_LIBRARY_REFUSED = text(
+    rf"^(?=[^\n]*(?:/\S*cache|miopen|triton|inductor|numba|matplotlib|mplconfig|huggingface|hf_home|torch_extensions|vllm))[^\n]*{REFUSED}"
 )
-# What asks where the home directory is, and is told nowhere: Go, Python, git, and what is written in them.
-_NO_HOME_NAMED = text(
-    r"\$home is not defined|neither \$xdg_cache_home nor \$home|\$home not set|could not (?:determine|find) (?:the |your )?home dir(?:ectory)?\b|can't determine home directory|issue with resolving the home directory"
+# Whoever retells it says which mode it is that something fails in.
+_ROOT_TOLD_READ_ONLY = all_of(
+    log(
+        r"read-?only[ -](?:root ?)?(?:fs|file ?system)\b|\b(?:fs|file ?system|rootfs|root) is (?:mounted )?read-?only|readonlyrootfilesystem\W{1,4}(?:is |set )*(?:to )?(?:true|enabled)"
+    ),
+    log(
+        r"crash\w*|fail\w*|\berrors?\b|not permitted|cannot|can't|unable|(?:does not|doesn't|won't|will not) (?:start|run|work)"
+    ),
 )
-_NO_HOME_TOLD = text(
-    r"\b\$?home\b (?:is|=|points to|falls back to|defaults to) ?(?:set to )?['\"`]?/['\"`]?(?=[\s,.;)]|$)|\bhome\b (?:is |was )?(?:not set|unset|empty)\b|\b(?:has|have|with) no home(?: dir\w*)?\b"
-)
-_AT_THE_ROOT = text(
-    r"(?:write in your cache folder|the default path) \(/\.|"
-    rf"{_REFUSED}[^\n]{{0,40}}['\"`\s:=(\[]//?\.(?!dockerenv)[a-z]\w+\b|['\"`\s:=(\[]//?\.(?!dockerenv)[a-z][\w-]+\b[^\n]{{0,80}}{_REFUSED}"
+# Whether the root of the container is mounted read-only, /tmp with it.
+_ROOT_READ_ONLY = any_of(
+    flag(r"^--read-only"),
+    told(r"read_?only_?root(?:_?file_?system|fs)?\W{1,4}true|^read_?only: true"),
 )
 _ROOT_TOLD = text(
     r"\bwrit\w{1,4}\b[^\n]{0,30} /(?:app|usr|srv|workspace|code|etc|var|opt)\b[^\n]{0,60}\bread-?only\b|\bread-?only root ?(?:fs|file ?system)?\b[^\n]{0,80}\bwrit\w{1,4} (?:to |in )?/(?:app|usr|srv|workspace|code|etc|var|opt)\b"
@@ -76,6 +79,18 @@ _INTO_PACKAGES = any_of(
 _INSTALLER = text(
     r"could not install packages|\bpip3? (?:install|wheel)|installing collected|attempting uninstall|\buv (?:pip|sync|add)|(?:conda|mamba|poetry) (?:install|add)|easy_install|setup\.py install"
 )
+# Whoever retells it names the directory, and whose rights on it helped.
+_PACKAGES_OPENED = all_of(
+    text(r"(?:site|dist)-packages\b"),
+    text(r"non-?root|arbitrary (?:openshift )?uids?|\buid\b|another user"),
+    unquoted(remedy(r"group-?write|writ(?:able|eable)|\bown(?:er|ed|ership)|chown|chgrp")),
+)
+# Of a program or a script, and of nothing that is only read.
+_MODE_HELPED = all_of(
+    text(r"\bpermission"),
+    text(r"\bscript|entry-?point|\bbinar(?:y|ies)\b|\bexecut\w+"),
+    unquoted(remedy(r"chmod (?:[ua]?\+r?x|0?[75]55)\b")),
+)
 # The engine makes a missing source of a mount on the host, and nothing of it is in the container.
 _MOUNT_SOURCE = text(r"creating mount source path")
 _CACHE_IN_MEMORY = any_of(
@@ -106,11 +121,6 @@ _SHELL_RAN_TMP = rf"\b(?:ba|da|z)?sh: (?:(?:line )?\d{{1,4}}: )?(?:/var)?/tmp/\S
 _CARGO_REFUSED = all_of(
     text(r"could not execute process `/(?:var/)?tmp/[^\n]{0,200}\(never executed\)"), text(DENIED)
 )
-_NO_NAME = (
-    r"getpwuid|uid not found|i have no name!|cannot find name for (?:user|group) id|no user exists for uid|no passwd entry|(?:user ?id|uid) \d+ (?:not found|does not exist|is unknown)|unknown user ?id|unable to (?:determine|find|get) (?:the )?(?:current )?user ?name|no username set|lookup current user|user: (?:lookup|unknown) (?:user|userid)|current user[^\n]{0,40}not found|failed to get (?:the )?(?:current )?user(?:name)?\b|getpass\.getuser"
-    # git, sudo, PostgreSQL, Node, D-Bus, Java
-    r"|(?:\buids?\b|\buser\b)[^\n]{0,60}\b(?:no entry|not) in (?:the )?(?:/etc/)?passwd\b|unable to look up current user in the passwd|you do not exist in the passwd database|could not look up (?:effective|local) user id|local user with id \d+ does not exist|uv_os_get_passwd returned enoent|could not get password database information for uid|nullpointerexception: invalid null input: name"
-)
 
 
 def _below_a_cache(seen: Evidence) -> bool:
@@ -123,13 +133,24 @@ def _below_a_cache(seen: Evidence) -> bool:
     return any(
         place and re.search(rf"['\" \[(]{re.escape(place)}/", match[0])
         for place in places
-        for match, _ in seen.log.matches(rf"^[^\n]*{_REFUSED}[^\n]*$")
+        for match, _ in seen.log.matches(rf"^[^\n]*{REFUSED}[^\n]*$")
     )
 
 
-def _odd_home(seen: Evidence) -> bool:
-    home = seen.env.get("HOME")
-    return home is not None and home[0].strip() in {"", "/", "/nonexistent", "/dev/null"}
+def _looked_for_along_path(seen: Evidence) -> Quotes | None:
+    """Return the lines that refuse a program by its bare name, and nothing else that is done with a file."""
+    found = [
+        each.line
+        for each in refused_paths(seen)
+        if re.match(
+            r"(?!rlimit_)(?!.*\.(?:so|py|pyc|whl|json|txt|lock|db|log|tmp)\b)[\w.+-]+$", each.path
+        )
+        and not re.search(
+            r"\b(?:insert|open|stat|create|remove|access|read|write|copy|move|delete|touch|make|change|load)\b",
+            each.line.lower.partition(each.path)[0],
+        )
+    ]
+    return tuple(found[:3]) or None
 
 
 RULES = (
@@ -150,9 +171,9 @@ RULES = (
             Sign(6, "matplotlib finds no directory that it may write", text(r"matplotlib[^\n]{0,200}(?:not a writable|temporary cache|mplconfigdir)|mplconfigdir[^\n]{0,80}writable")),
             Sign(3, "MIOpen gave up without a reason", all_of(text(r"miopenstatusunknownerror|miopenstatusinternalerror"), absent(text(r"miopen error: \S{0,200}\.cpp:\d+: (?![^\n]{0,80}(?:sqlite|database|\bdb\b|cache|permission))[a-z]")))),
             Sign(3, "a writable directory helps", any_of(remedy(r"writable|cache_dir|user_db_path"), remedy(r"miopen_(?:user_db|custom_cache)"))),
-            Sign(-10, "HOME is the root directory", _AT_THE_ROOT),
-            Sign(-4, "there is no home", _NO_HOME_TOLD),
-            Sign(-10, "the account has no home", _NO_ACCOUNT),
+            Sign(-10, "HOME is the root directory", AT_THE_ROOT),
+            Sign(-4, "there is no home", NO_HOME_TOLD),
+            Sign(-10, "the account has no home", NO_ACCOUNT),
             Sign(-4, "it is inside the installed packages", text(_JIT)),
             Sign(-10, "it is a path of the host that the engine was to make", _MOUNT_SOURCE),
             Sign(-4, "there is no temporary directory", text(_NO_TMP)),
@@ -160,32 +181,21 @@ RULES = (
         ),
     ),
     Rule(
-        kind="home-not-writable",
-        symptom="cache",
-        needs=any_of(_AT_THE_ROOT, _NO_HOME, _NO_HOME_NAMED, _NO_HOME_TOLD, fact(_odd_home), told(r"^home: (?:/|unset|none)(?:\s|$|\()")),
-        signs=(
-            Sign(7, "HOME is the root directory: a path in it begins with /.", _AT_THE_ROOT),
-            Sign(7, "the home directory itself is not there", _NO_HOME),
-            Sign(6, "no home directory is named", _NO_HOME_NAMED),
-            Sign(4, "it is said that there is no home, or that it is /", _NO_HOME_TOLD),
-            Sign(3, "HOME is not set, or /", any_of(fact(_odd_home), told(r"^home: (?:/|unset|none)(?:\s|$|\()|home unset|no home"))),
-            Sign(2, "something may not be written", text(_REFUSED)),
-        ),
-    ),
-    Rule(
         kind="readonly-rootfs",
         symptom="cache",
-        needs=any_of(text(READ_ONLY), _ROOT_TOLD),
+        needs=any_of(text(READ_ONLY), _ROOT_TOLD, _ROOT_TOLD_READ_ONLY),
         signs=(
+            Sign(4, "something fails where the root is read-only", all_of(_ROOT_TOLD_READ_ONLY, absent(any_of(_ROOT_TOLD, text(READ_ONLY))))),
             Sign(5, "the image's own file system is read-only", text(READ_ONLY)),
             Sign(5, "the path is in the program's own tree", text(_OWN_TREE)),
             Sign(4, "it is said that a path of the image is read-only, or its root", all_of(_ROOT_TOLD, absent(text(READ_ONLY)))),
-            Sign(1, "--read-only is set", any_of(flag(r"^--read-only"), told(r"read_?only|readonlyrootfilesystem"))),
+            Sign(1, "--read-only is set", any_of(_ROOT_READ_ONLY, told(r"read_?only|readonlyrootfilesystem"))),
+            Sign(1, "the root is read-only, and no path is named", all_of(_ROOT_READ_ONLY, absent(refused(r".")), absent(_LIBRARY_REFUSED))),
             Sign(-10, "it is a path of the host that the engine was to make", _MOUNT_SOURCE),
             Sign(-8, "it is macOS, whose own root is read-only, and no container", text(r"/users/|\bmacos\b|\bdarwin\b")),
             Sign(3, "the path lies directly below the root directory", refused(r"/[^/.][^/]*$")),
             Sign(-6, "it lies in a directory that a variable names as a cache", fact(_below_a_cache)),
-            Sign(-4, "it is a cache, or a home", any_of(_CACHE_REFUSED, _AT_THE_ROOT, _NO_HOME)),
+            Sign(-4, "it is a cache, or a home", any_of(all_of(_CACHE_REFUSED, any_of(_LIBRARY_REFUSED, refused(r"."), absent(_ROOT_READ_ONLY))), AT_THE_ROOT, NO_HOME)),
             Sign(-7, "it is inside the installed packages", text(_JIT)),
             Sign(-4, "it is the directory for temporary files", any_of(text(_NO_TMP), _TMP_READ_ONLY)),
         ),
@@ -193,21 +203,13 @@ RULES = (
     Rule(
         kind="jit-in-site-packages",
         symptom="cache",
-        needs=any_of(text(_JIT), _INTO_PACKAGES),
+        needs=any_of(text(_JIT), _INTO_PACKAGES, _PACKAGES_OPENED),
         signs=(
             Sign(7, "kernels are compiled into the installed packages, which cannot be written", text(_JIT)),
             Sign(5, "a library wants to make a file in the installed packages, which cannot be written", all_of(_INTO_PACKAGES, absent(text(_JIT)))),
+            Sign(5, "it fails for whoever is not root, and rights on the installed packages helped", all_of(_PACKAGES_OPENED, absent(text(_JIT)))),
             Sign(-8, "an installer wants to", _INSTALLER),
             Sign(-3, "a shared library is missing there", text(rf"{_PACKAGES}[^\n]{{0,120}}\.so[^\n]{{0,60}}cannot open shared object")),
-        ),
-    ),
-    Rule(
-        kind="uid-without-passwd-entry",
-        needs=text(_NO_NAME),
-        signs=(
-            Sign(6, "the user has no name in the image: no passwd entry, USER or LOGNAME", text(_NO_NAME)),
-            Sign(1, "the user was given by number", flag(r"^(?:--user|-u)=\d+")),
-            Sign(-4, "it is rocminfo, which fails for another reason too", text(r"check for video group membership")),
         ),
     ),
     Rule(
@@ -244,6 +246,7 @@ RULES = (
             Sign(6, "a cache is full", text(rf"{CACHE}[^\n]{{0,160}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,160}}{CACHE}")),
             Sign(5, "no space is left, and the cache lies in memory", all_of(text(NO_SPACE), _CACHE_IN_MEMORY)),
             Sign(3, "the cache is a volume in memory", text(r"medium\W{1,4}memory[^\n]{0,80}cache|cache[^\n]{0,80}medium\W{1,4}memory")),
+            Sign(2, "what is full lies in memory", all_of(text(NO_SPACE), text(r"/tmp\b[^\n]{0,20}\b(?:as|is|on|in)(?: an?)? tmpfs"))),
             Sign(2, "the cache lies in memory", text(r"tmpfs|emptydir|cache[\w.]*: [^\n]{0,40}(?:memory|tmpfs)")),
             Sign(2, "the limit of memory was reached while the cache grew", all_of(text(r"oomkilled|137|killed|oom-kill"), text(r"(?:tmpfs|medium\W{1,4}memory|emptydir[^\n]{0,30}memory)[^\n]{0,80}cache|cache[^\n]{0,80}(?:tmpfs|medium\W{1,4}memory|emptydir[^\n]{0,30}memory)|shmem|downloading shards"))),
             Sign(-5, "it is shared memory", all_of(text(r"posix_fallocate|/dev/shm|shared memory"), absent(_CACHE_IN_MEMORY))),
@@ -259,19 +262,22 @@ RULES = (
             Sign(5, "a file of the model is not in the cache, and cannot be fetched", text(r"localentrynotfound|cannot find the requested files in the (?:local|disk|cached)|couldn'?t connect to '?https://huggingface|can'?t load (?:the )?(?:configuration|tokenizer|model)[^\n]{0,120}huggingface|we couldn'?t connect")),
             Sign(5, "huggingface.co cannot be reached", any_of(text(rf"{_HUB}[^\n]{{0,200}}{_UNREACHED}|{_UNREACHED}[^\n]{{0,200}}{_HUB}"), all_of(text(_HUB), text(r"network is unreachable|temporary failure in name resolution")))),
             Sign(5, "a model in the cache is not whole, and the rest cannot be fetched", text(r"cached snapshot for [^\n]{1,200} is incomplete")),
+            Sign(5, "it has no way to the hub, and cannot load a model", all_of(text(r"air-?gap|(?:no|without) (?:an )?internet|no outbound|egress"), text(r"(?:cannot|can't|could not|unable to|fail\w*)\b[^\n]{0,40}\b(?:load|download|fetch|pull)"))),
             Sign(-4, "the hub refuses the token", text(r"gated repo|401 client error|403 client error|repository not found")),
         ),
     ),
     Rule(
         kind="path-eacces-nonroot",
         symptom="mount",
-        needs=text(rf"{DENIED}|{starts.refused(_PROGRAM)}"),
+        needs=any_of(text(rf"{DENIED}|{starts.refused(_PROGRAM)}"), _MODE_HELPED),
         signs=(
+            Sign(5, "something may not be run, and its mode was what helped", _MODE_HELPED),
             Sign(6, "a program on PATH, or the entrypoint, may not be executed or entered", text(
                 rf"exec(?!utable stack)[^\n]{{0,12}}(?:user process|format)?[^\n]{{0,80}}\"?/?[\w./-]*\"?:? (?:stat [^\n]{{0,80}}: )?{DENIED}|execv\w*\([^\n]{{0,200}}\beacces|exec: \"[^\"]{{1,200}}\"[^\n]{{0,80}}{DENIED}|(?:/usr/(?:local/)?s?bin|/opt|/root|/entrypoint|/docker-entrypoint|/app|/venv|/home)[^\s:'\"]{{0,160}}(?:\.sh|/bin/[\w.-]+|entrypoint)['\"]?: {DENIED}|{DENIED}: '(?:/usr|/opt|/root|/app|/venv)[^'\n]{{0,160}}/bin/[^'\n]+'|(?:ba|da|z)?sh: (?![^\n]{{0,20}}cannot open)[^\n]{{0,40}}/[^\n:]{{1,160}}: {DENIED}|cannot execute[^\n]{{0,40}}{DENIED}|unable to start container process[^\n]{{0,200}}{DENIED}"
             )),
             Sign(6, "an engine, an init or a program may not execute what it is to start", text(starts.refused(_PROGRAM))),
-            Sign(6, "a program was looked for along PATH, and a directory there may not be entered", refused(r"(?!rlimit_)(?!.*\.(?:so|py|pyc|whl|json|txt|lock|db|log|tmp)\b)[\w.+-]+$")),
+            Sign(6, "the engine may not execute what it is to start", all_of(text(r"starting container process|start container process|oci runtime"), text(rf"\"(?!/dev/)[./][\w./+-]{{0,160}}\\?\": {DENIED}"))),
+            Sign(6, "a program was looked for along PATH, and a directory there may not be entered", _looked_for_along_path),
             Sign(4, "a shell may not read the script that it is given", text(rf"\bsh: [^\n]{{0,20}}cannot open (?!/tmp/)[^\n]{{1,160}}: {DENIED}")),
             Sign(1, "the process is not root inside", any_of(flag(r"^(?:--user|-u)=(?!0|root)"), text(r"non-?root|uid=[1-9]|runasuser: [1-9]|securitycontext\.runasuser: [1-9]"))),
             Sign(-5, "it is the working directory", text(r"chdir to cwd")),

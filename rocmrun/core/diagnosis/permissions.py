@@ -5,6 +5,7 @@ from rocmrun.core.diagnosis.denials import (
     LABELLED_FILES,
     NODE_AVC,
     NODE_DENIED,
+    OPEN_UNSAID,
     SELINUX,
     SELINUX_OFF_HELPED,
     user_named,
@@ -35,6 +36,7 @@ from rocmrun.core.diagnosis.node_groups import (
     OTHERS_READ_WRITE,
     ROOT,
     all_groups_held,
+    another_group_given,
     gated_nodes,
     gids_differ,
     group_lacking,
@@ -49,7 +51,9 @@ _OLD_ROCMINFO = all_of(
 )
 _UNSEEN = text(NO_GPU)
 _PRIVILEGED_WORKS = any_of(
-    text(r"sudo (?:/opt/rocm\S*/)?(?:bin/)?rocminfo|works (?:as root|with sudo)"),
+    text(
+        r"sudo (?:/opt/rocm\S*/)?(?:bin/)?rocminfo|works (?:as root|with sudo)|\bha(?:s|ve|d) to (?:run|use|be run)\b[^\n]{0,40}\bsudo\b|\bonly (?:works? )?(?:with|as|under) (?:sudo|root)\b"
+    ),
     anywhere(
         r"^(?:as_root|works_with_sudo|works_as_root|root)\W{1,3}(?:true|yes|works|ok)|works[\w ]{0,12}(?:as root|with sudo|as uid 0)|(?:with|as) root it (?:does|works|finds|sees)"
     ),
@@ -87,18 +91,35 @@ def _roots_alone_here(seen: Evidence) -> bool | None:
 _ROOTS_ALONE = any_of(
     node(GPU_NODES, _roots_alone),
     text(
-        r"(?:crw-------|\b0?600\b)[^\n]{0,80}(?:kfd|renderd)|(?:kfd|renderd\d*)[^\n]{0,40}(?:\b0?600\b|crw-------)"
+        r"(?:crw-------|\b0?600\b)[^\n]{0,80}(?:kfd|renderd)|(?:kfd|renderd\d*)[^\n]{0,40}(?:\b0?600\b|crw-------)|(?:kfd|renderd\d*)\b[^\n]{0,80}\broot:root\b[^\n]{0,20}\b0?600\b"
     ),
     fact(_roots_alone_here),
 )
+# No rule of udev's gives the node to a group: whose it would be stands in what a package would have installed.
+_RULE_LACKING = all_of(
+    text(r"permission|access|\broot\b"),
+    anywhere(r"kernel==\W{1,3}(?:kfd|renderd)|rules\.d/[\w.-]*(?:kfd|amdgpu|rocm|drm|render)"),
+    absent(any_of(NODE_DENIED, fact(gated_nodes))),
+)
+# A group counts from the next login on, and a new session, or a boot, was what helped.
+_FROM_NEXT_LOGIN = all_of(
+    text(
+        r"\bgroups?\b[^\n]{0,80}\bnext login\b|\bgroups?\b[^\n]{0,60}\blog(?:ging)? (?:back )?(?:out|in)\b|\bgroups?\b[^\n]{0,20}\bre-?loaded"
+    ),
+    remedy(r"newgrp|re-?boot|log(?:ging|ged)? (?:back )?(?:out|in|off)|new session|re-?login"),
+)
+# Podman keeps the user's groups with crun alone.
+_CRUN_HELPED = all_of(text(r"\bpodman\b"), remedy(r"\bcrun\b"))
 
 # The engine looks a name up in the image's /etc/group, whatever the host has.
 _NAME_NOT_IN_IMAGE = text(r"unable to find group (?:render|video): no matching entries")
 
 # Whoever retells a refusal often names neither node nor errno, and says which group mended it.
 _GROUP_HELPED = all_of(
-    text(r"permissions?\b|access|denied"),
-    remedy(r"(?:usermod|gpasswd|adduser|addgroup)\b[^\n]{0,40}\b(?:render|video)\b"),
+    any_of(text(r"permissions?\b|access|denied"), OPEN_UNSAID),
+    remedy(
+        r"(?:usermod|gpasswd|adduser|addgroup|groupadd|groupmod|adds|added|adding|creates?|joined)\b[^\n]{0,40}\b(?:render|video)\b"
+    ),
     absent(NODE_DENIED),
 )
 _RULE_HELPED = all_of(
@@ -123,12 +144,14 @@ RULES = (
     Rule(
         kind="render-gid-mismatch",
         symptom="denied",
-        needs=any_of(NODE_DENIED, _UNSEEN, _OLD_ROCMINFO, fact(group_lacking), GROUP_MISSED, _NAME_NOT_IN_IMAGE, _GROUP_HELPED),
+        needs=any_of(NODE_DENIED, _UNSEEN, _OLD_ROCMINFO, fact(group_lacking), fact(another_group_given), GROUP_MISSED, _NAME_NOT_IN_IMAGE, _GROUP_HELPED, OPEN_UNSAID),
         unless=any_of(NODE_AVC, fact(_mapped)),
         signs=(
             Sign(4, "a node may not be opened: EACCES", NODE_DENIED),
             Sign(4, "the node's group is not among the process's groups", fact(group_lacking)),
             Sign(5, "access is lacking, and the group of the nodes mended it", _GROUP_HELPED),
+            Sign(3, "a render node cannot be opened, and nobody says why", OPEN_UNSAID),
+            Sign(4, "another group was given than the node's", fact(another_group_given)),
             Sign(4, "a node is said to be for one group alone", all_of(_FOR_A_GROUP, absent(fact(group_lacking)))),
             Sign(2, "no GPU is seen", _UNSEEN),
             Sign(2, "the process is not root inside", fact(user_named)),
@@ -166,13 +189,14 @@ RULES = (
     Rule(
         kind="rootless-groups",
         symptom="denied",
-        needs=any_of(NODE_DENIED, _UNSEEN, _NOBODY, text(r"crun|runc|insufficient permissions|keep-groups")),
+        needs=any_of(NODE_DENIED, _UNSEEN, _NOBODY, _CRUN_HELPED, text(r"crun|runc|insufficient permissions|keep-groups")),
         signs=(
             Sign(4, "ids are mapped: the engine is rootless or remaps users", _ROOTLESS),
             Sign(3, "the node's owner or group is not mapped: it shows as nobody", _NOBODY),
             Sign(3, "the process's ids are mapped", fact(_mapped)),
             Sign(2, "the engine is Podman or builds on it", text(r"\bpodman\b|distrobox|toolbx|toolbox|buildah|rocm-podman-support")),
             Sign(2, "a node may not be opened: EACCES", any_of(NODE_DENIED, text(r"insufficient permissions"))),
+            Sign(4, "a runtime that keeps the groups mended it", _CRUN_HELPED),
             Sign(3, "even root inside may not open the node", all_of(NODE_DENIED, text(r"root is (?:not )?(?:a )?member of|root@|container_root: true|uid=0"))),
             Sign(-5, "the groups are held and the node may be opened by all", opened("EINVAL|ENOMEM|EPERM")),
             Sign(-2, "SELinux refused", NODE_AVC),
@@ -185,8 +209,9 @@ RULES = (
     Rule(
         kind="host-udev-perms",
         symptom="denied",
-        needs=any_of(_ROOTS_ALONE, _RULE_HELPED),
+        needs=any_of(_ROOTS_ALONE, _RULE_HELPED, _RULE_LACKING),
         signs=(
+            Sign(5, "no rule gives the node to a group", _RULE_LACKING),
             Sign(5, "a rule of udev mended it", _RULE_HELPED),
             Sign(7, "only root, or root's own group, may open the node: no group of GPUs can help", _ROOTS_ALONE),
             Sign(-5, "another errno than EACCES", opened("EPERM|EINVAL|ENOMEM")),
@@ -211,7 +236,7 @@ RULES = (
         kind="stale-session-groups",
         symptom="denied",
         needs=all_of(
-            any_of(NODE_DENIED, _ENGINE_DENIED),
+            any_of(NODE_DENIED, _ENGINE_DENIED, _FROM_NEXT_LOGIN),
             any_of(
                 fact(newer_in_the_database),
                 all_of(
@@ -224,6 +249,7 @@ RULES = (
         signs=(
             Sign(5, "the database has groups for the user that the process does not hold", fact(newer_in_the_database)),
             Sign(2, "the engine's socket may not be used", _ENGINE_DENIED),
+            Sign(3, "a group counts from the next session on, and that helped", _FROM_NEXT_LOGIN),
             Sign(4, "the database has the user in the group, and the open is refused", all_of(text(r"is (?:a )?member of"), NODE_DENIED)),
             Sign(4, "the group was given after the session began", anywhere(r"usermod|newgrp|log(?:ged)? ?(?:out|in|off)|\bid -g\b|new session|re-?login|stale|just added|added [^\n]{0,30}group|gpasswd|reboot")),
             Sign(-4, "ids are mapped: the engine is rootless or remaps users", any_of(_ROOTLESS, _NOBODY)),

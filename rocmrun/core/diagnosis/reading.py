@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from rocmrun.core.diagnosis.evidence import Body, Evidence, Opened, Quotes, Value
 from rocmrun.core.diagnosis.log_text import Line, line_of, lines_of
 from rocmrun.core.diagnosis.node_listings import listed_nodes, nodes_of_keys
+from rocmrun.core.diagnosis.retelling import devices_of, set_aside, tells_what_helped
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts
 
@@ -35,9 +36,6 @@ _NODE_PATH = r"/dev/(?:kfd|dxg|dri/renderd\d{1,6}|dri/card\d{1,4}|dri)\b"
 # Reading kfd answers EINVAL on a healthy machine; the daemon speaks of its own side; listings are no opens.
 _NO_OPEN = re.compile(
     r"\b(?:cat|head|dd|hexdump|less|od|xxd): |gathering device information|could not select device|failed to create (?:task|shim)|failed to inject"
-)
-_REMEDY = re.compile(
-    r"^(?:fix|fixed|works|worked|work_?around|good|right|right_value|after|needed|env_needed|with_|safe(?!_mount)|remedy|solution|resolution|helped|refs?(?![a-z])|related|unsafe|as_root|without_)"
 )
 _KEY_VALUE = re.compile(r"^([A-Za-z_][\w.=+%-]{0,59})\s?: (.{1,4000})$")
 _ENVIRONMENT_KEYS = re.compile(r"(?:^|[._])(?:image_)?env(?:ironment)?(?:$|[._])|variables")
@@ -68,7 +66,12 @@ def _evidence(
     return Evidence(
         log=log,
         told=told,
-        remedies=Body(tuple(_as_line(value) for value in values if value.remedy)),
+        remedies=Body(
+            (
+                *(_as_line(value) for value in values if value.remedy),
+                *(line for line in lines if tells_what_helped(line.lower)),
+            )
+        ),
         noise=noise,
         values=values,
         opened=(*_opened(log, told), *_opened_as_told(values)),
@@ -150,7 +153,7 @@ def _parsed(text: str) -> object:
 
 
 def _flattened(key: str, value: object, line: Line, *, remedy: bool = False) -> Iterator[Value]:
-    remedy = remedy or bool(_REMEDY.match(key.lower()))
+    remedy = remedy or set_aside(key)
     if isinstance(value, dict):
         for inner, held in list(value.items())[:200]:
             yield from _flattened(f"{key}.{inner}", held, line, remedy=remedy)
@@ -193,10 +196,12 @@ def _opened_as_told(values: tuple[Value, ...]) -> Iterator[Opened]:
 def _flags(lines: tuple[Line, ...], values: tuple[Value, ...]) -> Iterator[tuple[str, Line]]:
     for value in values:
         if not value.remedy and re.search(
-            r"flag|command|run_line|options|args|compose", value.key.lower()
+            r"flag|command|run_line|options|args|compose|volumes?$|mounts?$", value.key.lower()
         ):
             for flag in _joined(value.text):
                 yield flag, value.line
+        for path in () if value.remedy else devices_of(value.key, value.text):
+            yield f"--device={path}", value.line
     for line in lines:
         if re.search(
             r"\b(?:docker|podman|nerdctl|apptainer|singularity)\b.{0,40}\b(?:run|create|exec)\b|^\s*-{1,2}(?:device|group-add|gpus|security-opt|cap-)",

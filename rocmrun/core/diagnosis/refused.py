@@ -8,12 +8,16 @@ from rocmrun.core.diagnosis.evidence import Body, Evidence, Quotes
 from rocmrun.core.diagnosis.finding import Look
 from rocmrun.core.diagnosis.log_text import Line
 from rocmrun.core.diagnosis.reading import read_text
-from rocmrun.core.diagnosis.words import READ_ONLY
+from rocmrun.core.diagnosis.telling import NOT_WRITTEN
+from rocmrun.core.diagnosis.words import DENIED, READ_ONLY
+
+# What libraries say of a path that they could not use, in the words of each.
+REFUSED = rf"(?:{DENIED}|{READ_ONLY}|(?:not (?:a )?|non-?|un)writ(?:able|eable)|requires access to a writ(?:able|eable)|cannot (?:write|create)|could not (?:create|write|open)|(?:unable|not able) to (?:create|write|access)|(?:no|lacks?|without) (?:write )?(?:permissions?|access) |failed to create|{NOT_WRITTEN})"
 
 _REFUSAL = r"(?:permission denied|operation not permitted|read-only file ?system|no space left on device|errno (?:1|13|28|30)\b)"
 _FORMS = (
     # Python: [Errno 13] Permission denied: '/x'
-    rf"{_REFUSAL}[^\n'\":]{{0,40}}: ['\"](?P<path>[^'\"\n]{{1,400}})['\"]",
+    rf"{_REFUSAL}[^\n'\":]{{0,40}}:\s{{1,12}}['\"](?P<path>[^'\"\n]{{1,400}})['\"]",
     # coreutils: cannot create directory '/x': Permission denied
     rf"['\"‘`](?P<path>[^'\"‘’`\n]{{1,400}})['\"’`]\)?:? \(?{_REFUSAL}",
     # Go and C: open /x: permission denied

@@ -42,7 +42,7 @@ _NONE_TO_GIVE = text(
     r"insufficient (?:amd|nvidia|gpu)\.\w{1,10}/\w{0,10}gpu|number of devices unavailable for (?:amd|nvidia)\.com/gpu"
 )
 _ON_CPU = text(
-    r"(?:running|runs?|inference|falling|falls|fell|fallback|defaulting|using|switch\w*)[^\n]{0,30}(?:on|to|back to|back on) (?:the )?cpu\b|cpu fallback|offloaded 0/|library=cpu|compute\W{1,4}cpu|using cpu\b|100% cpu|cpu_avx|device(?:_type|_name)?\W{1,4}cpu\b|no compatible gpus|gpu usage[^\n]{0,10}\b0 ?%"
+    r"(?:running|runs?|inference|falling|falls|fell|(?:will|does|must|may) fall|fallback|defaulting|using|switch\w*)[^\n]{0,30}(?:on|to|back to|back on) (?:the )?cpu\b|cpu fallback|offloaded 0/|library=cpu|compute\W{1,4}cpu|using cpu\b|100% cpu|cpu_avx|device(?:_type|_name)?\W{1,4}cpu\b|no compatible gpus|gpu usage[^\n]{0,10}\b0 ?%"
     r"|no usable gpu found|gpu-layers option will be ignored|(?:rocm|cuda|migraphx)executionprovider' is not in available provider|fp16 is not supported on cpu|device set to use cpu|device_type of 'cuda', but cuda is not available|no accelerator is found|gpu available: (?:false|no)\b|\bonly (?:uses |on |runs on )?(?:the )?cpu\b|(?:layers|tensors|model)[^\n]{0,20}\b(?:are|is|stays?|all) on (?:the )?cpu\b|layers on (?:the )?cpu\b|gpu is (?:not|never) used|total vram\W{1,4}0 b\b|changed from gpu to cpu"
 )
 
@@ -54,6 +54,14 @@ def _noise(kind: str) -> Look:
     return look
 
 
+# Whose process it is that holds the GPU's memory: one that should have ended.
+_LEFT_OVER = all_of(
+    text(r"vram|gpu memory|memory (?:of|on) (?:the )?(?:gpu|device)|free memory on device"),
+    anywhere(
+        r"\b(?:zombie|orphan(?:ed)?|stale|left-?over) (?:\w+ )?(?:process|server|worker|engine)|\b(?:process|server|worker|engine)s?\b[^\n]{0,40}\b(?:still (?:running|alive|there)|never (?:exits?|ends?)|left behind|keeps? running)\b"
+    ),
+)
+
 RULES = (
     Rule(
         kind="oom-vram",
@@ -64,17 +72,19 @@ RULES = (
             Sign(6, "memory of the GPU is used up", _GPU_MEMORY_FULL),
             Sign(2, "the card's memory is shown as full", text(r"\bvram\W{0,3}%?\W{0,3}(?:9[5-9]|100)\b|memory of the card is full")),
             Sign(1, "another process or a carve-out holds it", text(r"\bpid\b|process \d+ has|carve|bios_vram|pinned|gtt")),
-            Sign(-6, "far more is free than what was asked for", request_fits),
+            Sign(-3, "a process of an earlier run holds it still", _LEFT_OVER),
+            Sign(-6, "more is free than what was asked for", request_fits),
             Sign(-6, "the kernel killed a process at a limit of main memory", text(r"oomkilled|memory cgroup|killed process|\b137\b")),
         ),
     ),
     Rule(
         kind="gpu-busy",
         symptom="memory",
-        needs=any_of(_NONE_TO_GIVE, text(r"busy|in use|already (?:used|held|in use|acquired)|gpu-busy|exclusive|occupied|no free gpu|no idle gpu|\b(?:another|other) (?:container|process|job|user|workload)")),
+        needs=any_of(_NONE_TO_GIVE, _LEFT_OVER, text(r"busy|in use|already (?:used|held|in use|acquired)|gpu-busy|exclusive|occupied|no free gpu|no idle gpu|\b(?:another|other) (?:container|process|job|user|workload)")),
         signs=(
             Sign(5, "the cluster has no free GPU for it", _NONE_TO_GIVE),
             Sign(6, "another run or process holds the GPU", text(r"gpu[^\n]{0,60}(?:is |are )?(?:busy|in use by|held by|already (?:in use|used|acquired))|device or resource busy[^\n]{0,40}(?:kfd|dri|gpu)|/dev/(?:kfd|dri\S*)[^\n]{0,40}(?:device or resource busy|ebusy)|hiperrordevicealready\w+|hiperrorcontextalreadyinuse|all cuda-capable devices are busy|devices? (?:is|are) busy or unavailable|error\[gpu-busy\]|compute mode[^\n]{0,30}exclusive|no free gpus?\b|no idle gpu|(?:amdsmi|rsmi)_status_busy|gpus? (?:may be|is|are) occupied by")),
+            Sign(5, "a process of an earlier run holds it still", _LEFT_OVER),
             Sign(5, "somebody tells that another has it", text(r"\b(?:another|other) (?:container|process|job|user|workload)s? (?:already )?(?:uses?|holds?|occup\w+|has|have) (?:the |all )?gpus?\b")),
             Sign(-3, "its memory is what is lacking", text(r"out of memory")),
             Sign(-5, "it is a port", text(r"address already in use|port is already")),
@@ -109,16 +119,16 @@ RULES = (
     Rule(
         kind="miopen-first-run-slow",
         symptom="slow",
-        needs=text(r"second|minute|slow|\bnew (?:input )?(?:shape|resolution)|finish build|miopen|find_mode|first (?:run|iteration|convolution|step|decode)|warm ?-?up|\d{2,}(?:\.\d+)? ?s\b|took|tuning|autotun"),
+        needs=any_of(remedy(r"miopen_find_mode"), text(r"second|minute|slow|\bnew (?:input )?(?:shape|resolution)|finish build|miopen|find_mode|first (?:run|iteration|convolution|step|decode)|warm ?-?up|\d{2,}(?:\.\d+)? ?s\b|took|tuning|autotun")),
         signs=(
-            Sign(4, "the first or every run takes minutes", text(rf"(?:executed|finished|done|completed|took|takes?|in)\b[^\n]{{0,30}}\b(?:\d{{3,}}(?:\.\d+)? ?(?:s\b|sec)|\d+ ?min)|{_FIRST}\b[\s\S]{{0,80}}?(?:slow|min|\d{{2,}}(?:\.\d+)? ?s\b|long|hour)|(?:slow|minutes|long|hours)[^\n]{{0,60}}(?:{_FIRST}|first time)")),
+            Sign(4, "the first or every run takes minutes", text(rf"(?:executed|finished|done|completed|took|takes?|in)\b[^\n]{{0,30}}\b(?:\d{{3,}}(?:\.\d+)? ?(?:s\b|sec)|\d+ ?min)|{_FIRST}\b[\s\S]{{0,80}}?(?:slow|min|\d{{2,}}(?:\.\d+)? ?s\b|long|hour)|(?:slow|minutes|long|hours)[^\n]{{0,60}}(?:{_FIRST}|first time)|\bfirst time\b[^\n]{{0,80}}\btakes?\b[^\n]{{0,20}}\btime\b")),
             Sign(3, "MIOpen searches or compiles kernels", text(r"miopen[^\n]{0,120}(?:find|search|compil|tun|perf db|find-db|missing|cache)|miopen_find_(?:mode|enforce)|find_mode|exhaustive|missing system database|miopenfindconvolution|naive_conv|hipconvolution")),
             Sign(4, "a compiler of kernels tells that it takes long", text(r"very slow compile|finish build \[\w+\], cost \d{2,}|torch\.compile takes \d{3,}")),
             Sign(4, "each new shape, or each start, is slow", text(r"\bnew (?:input |tensor |image )?(?:shape|resolution|size|length)s?\b[^\n]{0,40}(?:\b\d{2,} ?s\b|\bmin|slow|long)|\bminutes? (?:at|on|for) (?:each|every) (?:start|launch|run)\b|(?:each|every) (?:start|launch)\b[^\n]{0,40}\bminutes?\b")),
             Sign(3, "another way of MIOpen's to search changes it", remedy(r"miopen_find_mode")),
             Sign(2, "later runs are fast", anywhere(r"second (?:run|iteration)[^\n]{0,40}(?:fast|\d)|(?:after|before|later)[^\n]{0,40}\b\d{1,2} ?s\b")),
             Sign(-5, "an error is there", text(r"\berror\b|exception|traceback|permission denied")),
-            Sign(-4, "the CPU computes", text(NO_GPU)),
+            Sign(-4, "the CPU computes", text(rf"{NO_GPU}|\bon (?:the )?cpu\b|\bcpu[_ ]?limits?\b")),
         ),
         settles=text(r"first (?:run|iteration|convolution|step|image)|miopen"),
         undecided="whether kernels are compiled anew each time: time a second iteration, and look whether the cache directory grows",
