@@ -31,7 +31,10 @@ _OPTIONS = (
 
 
 def ask_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the shared options to a command, which gets them as one `ask` argument: a function that makes the Ask."""
+    """Add the shared options to a command, which gets them as one `ask` argument: a function that makes the Ask.
+
+    It takes further fields of an Ask, and a profile in place of the command line's.
+    """
 
     @functools.wraps(function)
     def command(**arguments: Any) -> Any:
@@ -39,7 +42,7 @@ def ask_options(function: Callable[..., Any]) -> Callable[..., Any]:
         profile, words = arguments.pop("profile"), arguments.pop("command", ())
 
         def ask(**more: Any) -> "Ask":
-            return make_ask(profile, tuple(words), shared, **more)
+            return make_ask(more.pop("profile", profile or ""), tuple(words), shared, **more)
 
         return function(ask=ask, **arguments)
 

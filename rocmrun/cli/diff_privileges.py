@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +82,7 @@ def _search_options(function: Callable[..., Any]) -> Callable[..., Any]:
     context_settings=command_context(),
     options_metavar="[OPTIONS]",
 )
-@click.argument("profile")
+@click.argument("profile", required=False)
 @click.argument("minimal", required=False)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND]...")
 @_search_options
@@ -99,14 +100,39 @@ def command(*, ask: Callable[..., "Ask"], minimal: str | None, **options: Any) -
       rocmrun diff-privileges demo --recipe amd -- python3 job.py
       rocmrun diff-privileges demo --metric busbw=200 --expect-output 'loss [0-9.]+' -- python3 bench.py
       rocmrun diff-privileges dev-shell demo --no-run --set work_dir=/srv/work
+      rocmrun diff-privileges --stale certificate.json
     """
-    asked = ask(unlocked=options["unlocked"], pull=options["pull"] == "missing")
+    ask = partial(ask, unlocked=options["unlocked"], pull=options["pull"] == "missing")
+    asked = ask()
+    if not asked.profile:
+        return _as_certified(ask, options)
     other = _other(asked, minimal)
     if options["no_run"]:
         return _no_run(asked, other, options)
     if options["stale"]:
         return _stale(asked, other, options["stale"], as_json=options["as_json"])
     return _run(asked, other, options)
+
+
+def _as_certified(ask: Callable[..., "Ask"], options: dict[str, Any]) -> int:
+    """Compare a certificate with what it names itself: nothing on the command line does."""
+    path: Path | None = options["stale"]
+    if path is None or options["no_run"]:
+        raise click.MissingParameter(param_hint="'PROFILE'", param_type="argument")
+    from rocmrun.errors import ProfileNotFound
+    from rocmrun.usecases.privilege_statics import read_certificate
+
+    old = read_certificate(_text(path), str(path))
+    asked = ask(profile=old.profile)
+    try:
+        return _stale(
+            asked, _other(asked, old.minimal_profile or None), path, as_json=options["as_json"]
+        )
+    except ProfileNotFound as error:
+        named = " and ".join(filter(None, (old.profile, old.minimal_profile)))
+        msg = f"{path} was made for {named}: {error.message}"
+        hint = f"name the profile, or its file: rocmrun diff-privileges PROFILE --stale {path}"
+        raise ProfileNotFound(msg, hint=hint, details=error.details) from error
 
 
 def _other(ask: "Ask", minimal: str | None) -> "Ask | None":
@@ -140,22 +166,27 @@ def _no_run(ask: "Ask", other: "Ask | None", options: dict[str, Any]) -> int:
 
 def _stale(ask: "Ask", other: "Ask | None", path: Path, *, as_json: bool) -> int:
     from rocmrun.console.output import JSON_VERSION, emit, emit_json
-    from rocmrun.errors import InputError
-    from rocmrun.system.files import read_text
     from rocmrun.usecases.engines import connect
     from rocmrun.usecases.privilege_statics import stale
 
-    text = read_text(path, InputError)
-    if text is None:
-        msg = f"certificate {path} does not exist"
-        raise InputError(msg)
-    changes = stale(text, str(path), ask, other, connect())
+    changes = stale(_text(path), str(path), ask, other, connect())
     if as_json:
         emit_json({"v": JSON_VERSION, "ok": True, "stale": bool(changes), "changes": changes})
     else:
         for change in changes or ("nothing that it depends on has changed",):
             emit(change)
     return 1 if changes else 0
+
+
+def _text(path: Path) -> str:
+    from rocmrun.errors import InputError
+    from rocmrun.system.files import read_text
+
+    text = read_text(path, InputError)
+    if text is None:
+        msg = f"certificate {path} does not exist"
+        raise InputError(msg)
+    return text
 
 
 def _run(ask: "Ask", other: "Ask | None", options: dict[str, Any]) -> int:

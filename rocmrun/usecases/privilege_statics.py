@@ -53,6 +53,19 @@ def _without(plan: Plan, rights: set[str]) -> tuple[Grant, ...]:
     return tuple(grant for grant in plan.grants if grant.what not in rights)
 
 
+def read_certificate(text: str, name: str) -> Certificate:
+    """Return the certificate *text*; *name* is what it is called in messages.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        return Certificate.model_validate_json(text)
+    except ValidationError as error:
+        msg = f"{name} is no certificate of diff-privileges"
+        raise InputError(msg, hint="rocmrun diff-privileges PROFILE --certificate FILE") from error
+
+
 def stale(text: str, name: str, ask: Ask, minimal: Ask | None, engine: Engine) -> tuple[str, ...]:
     """Return a sentence for each thing that the certificate *text* depends on and that has changed.
 
@@ -61,11 +74,7 @@ def stale(text: str, name: str, ask: Ask, minimal: Ask | None, engine: Engine) -
     Raises:
         InputError: it is no certificate, or one of another profile or minimal side.
     """
-    try:
-        old = Certificate.model_validate_json(text)
-    except ValidationError as error:
-        msg = f"{name} is no certificate of diff-privileges"
-        raise InputError(msg, hint="rocmrun diff-privileges PROFILE --certificate FILE") from error
+    old = read_certificate(text, name)
     named = minimal.profile if minimal else ""
     if named != old.minimal_profile:
         msg = f"{name} was made with {old.minimal_profile or 'the baseline'} as the minimal side, not {named or 'the baseline'}"

@@ -161,7 +161,12 @@ def test_what_is_found_is_written_down_and_holds(bench: Bench, tmp_path: Path) -
     )  # fmt: skip
     launched = bench.workspace.rocmrun("launch", minimal.stem, "--no-probe")
     fresh = bench.run(bench.small, "--stale", str(certificate))
+    named = bench.run("--stale", str(certificate))
     moved = bench.run(bench.small, "--stale", str(certificate), "--shm-size", "3GiB")
+    certificate.write_text(
+        certificate.read_text().replace(f'"profile": "{bench.small}"', '"profile": "gone"')
+    )
+    gone = bench.run("--stale", str(certificate))
 
     assert done.returncode == 1, done.stderr
     assert "tmpfs:/var/tmp (instead of rootfs:rw)  required " in done.stdout
@@ -177,6 +182,8 @@ def test_what_is_found_is_written_down_and_holds(bench: Bench, tmp_path: Path) -
     tried = json.loads(certificate.read_text())["tmpfs"]
     assert ([place["path"] for place in tried["places"]], tried["left_out"]) == (["/var/tmp"], [])
     assert (fresh.returncode, fresh.stdout) == (0, "nothing that it depends on has changed\n")
+    assert (named.returncode, named.stdout) == (0, fresh.stdout)
+    assert (gone.returncode, "was made for gone: " in gone.stderr) == (2, True), gone.stderr
     assert moved.returncode == 1
     assert "profile: the job is planned otherwise now" in moved.stdout
 

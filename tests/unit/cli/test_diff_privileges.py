@@ -92,3 +92,12 @@ def test_a_search_does_not_end_in_files_that_cannot_be_written(
 
     assert run(["diff-privileges", "a", *given, *words, "--", "true"]) == 2
     assert message.format(t=tmp_path) in capsys.readouterr().err
+
+
+def test_without_a_profile_there_is_something_missing(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only a certificate names one itself, and only --stale reads it."""
+    for options in ([], ["--no-run", "--stale", "c.json"]):
+        assert run(["diff-privileges", *options, *words]) == 2
+        assert "missing argument 'PROFILE'" in capsys.readouterr().err
