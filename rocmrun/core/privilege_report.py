@@ -106,6 +106,7 @@ def _verdict(evidence: Evidence, item: str) -> PrivilegeVerdict:
     if item not in finding.minimal:
         return PrivilegeVerdict(verdict="removable", **known, **_why_removable(evidence, item))
     known["instead_of"] = _stands_in_for(evidence, item)
+    known["warning"] = note_on(item, evidence.tmpfs)
     without = [
         result
         for result in evidence.results.get(frozenset(finding.minimal) - {item}, ())
@@ -122,7 +123,6 @@ def _verdict(evidence: Evidence, item: str) -> PrivilegeVerdict:
         evidence=result.evidence,
         error=result.error,
         cause=entry.refused_by,
-        warning=note_on(item, evidence.tmpfs),
         **known,
     )
 

@@ -14,13 +14,14 @@ from rocmrun.core.privilege_sides import (
     recipe_items,
     space_of,
     with_items,
+    with_tmpfs,
     without_smaller,
 )
 from rocmrun.core.profile.model import Profile
 from rocmrun.core.profile.parse import parse_profile
 from tests.builders import granted, host, node, privileges, request
 
-GIB = 1024**3
+MIB, GIB = 1024**2, 1024**3
 NODES = (node("/dev/infiniband/uverbs0", gid=77), node("/dev/infiniband/uverbs1", gid=77))
 
 
@@ -87,6 +88,34 @@ def test_without_items_the_baseline_is_left() -> None:
     found = profile(container={"network": "host"}, **privileges("network:host", "rootfs:rw"))
 
     assert granted(make_plan(request(host=host(devices=NODES)))) == granted(planned(found, set()))
+
+
+def test_a_tmpfs_that_is_no_part_of_the_job_is_an_item() -> None:
+    """With its size, beside what the job has; a plan grants it, writable root or not."""
+    found = profile(container={"tmpfs": {"/scratch": "1GiB"}})
+    offered = replace(asked(found), tmpfs={"tmpfs:/app/state": 32 * MIB})
+
+    for items in ({"tmpfs:/app/state"}, {"tmpfs:/app/state", "rootfs:rw"}):
+        held = with_items(found, items, offered)
+        plan = make_plan(replace(request(), profile=held))
+        sizes = {path: size.text for path, size in held.container.tmpfs.items()}
+        assert sizes == {"/scratch": "1GiB", "/app/state": "32MiB"}
+        assert items <= set(granted(plan))
+    assert with_items(found, (), offered).container.tmpfs == found.container.tmpfs
+
+
+def test_a_minimal_profile_keeps_its_tmpfs_where_the_job_has_nothing() -> None:
+    """The job's own mounts, its tmpfs and the baseline's come first."""
+    job = profile(
+        mounts=[{"source": "/srv", "target": "/data/in"}], container={"tmpfs": {"/a": "1MiB"}}
+    )
+    sizes = {"/a": "2MiB", "/b": "3MiB", "/data": "4MiB", "/tmp": "5MiB"}
+    minimal = profile(container={"tmpfs": sizes}, **privileges("rootfs:rw"))
+
+    found = with_tmpfs(asked(minimal), minimal, job)
+
+    assert found.items == ("rootfs:rw", "tmpfs:/b")
+    assert found.tmpfs == {"tmpfs:/b": 3 * MIB}
 
 
 def test_of_several_sizes_the_largest_counts() -> None:

@@ -227,6 +227,7 @@ def test_what_was_seen_is_remembered(stage: Stage) -> None:
     assert short.certificate.stopped
     assert short.certificate.tmpfs.outcome == "stopped"
     assert short.certificate.minimal == ("rootfs:rw",)
+    assert short.certificate.verdicts[0].warning.startswith("the budget ended before a tmpfs")
     assert whole.certificate.minimal == ("tmpfs:/app/state",)
     assert sum(run.reused for run in whole.certificate.runs) == 4
 
