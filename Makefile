@@ -28,7 +28,7 @@ demo-down: runtime ## stop the engine and the registry, if make demo or make tes
 test: dev ## all that a machine without a GPU can test: checks, unit, golden, docs, real engine
 	@$(SETUP) up --tests
 	@$(MAKE) --no-print-directory lint
-	ROCMRUN_REQUIRE_DOCKER=1 $(BIN)/pytest -n $(JOBS) -m "not gpu and not slow"
+	ROCMRUN_REQUIRE_DOCKER=1 $(BIN)/pytest -n $(JOBS) --dist loadfile -m "not gpu and not slow"
 
 .PHONY: test-slow
 test-slow: dev ## the long suites, on a real engine

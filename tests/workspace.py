@@ -14,6 +14,8 @@ from typing import IO, Any
 
 import docker
 
+from tests import warm_start
+
 PROGRAM = Path(sys.executable).with_name("rocmrun")
 ROLE_LABEL = "io.rocmrun.role"
 # What changes rocmrun's behaviour or looks; a test that wants one of them says so. And what would
@@ -45,20 +47,42 @@ class Rocmrun:
         check: bool = False,
     ) -> subprocess.CompletedProcess[str]:
         """Run to the end; with *check*, a code other than 0 fails the test with what was said."""
-        stdin = subprocess.DEVNULL if input is None else subprocess.PIPE
+        data = None if input is None else input.encode()
+        own_start = len(data or b"") > warm_start.MOST_INPUT or any(
+            name.startswith(warm_start.READ_AT_START) for name in env or ()
+        )
+        run = self._started if own_start else self._forked
+        done = run(args, data, env, timeout)
+        assert not check or done.returncode == 0, f"{done.args}: {done.returncode}\n{done.stderr}"
+        return done
+
+    def _forked(
+        self, args: tuple[str, ...], data: bytes | None, env: Environment | None, timeout: float
+    ) -> subprocess.CompletedProcess[str]:
+        words = [str(PROGRAM), *args]
+        code, out, err = warm_start.run(
+            words,
+            cwd=self.path,
+            env=self.environment(env),
+            stdin=data,
+            timeout=timeout,
+            on_start=self.started.append,
+        )
+        return subprocess.CompletedProcess(words, code, out.decode(), err.decode())
+
+    def _started(
+        self, args: tuple[str, ...], data: bytes | None, env: Environment | None, timeout: float
+    ) -> subprocess.CompletedProcess[str]:
+        stdin = subprocess.DEVNULL if data is None else subprocess.PIPE
         with self.start(*args, env=env, stdin=stdin) as process:
             try:
-                out, err = process.communicate(
-                    None if input is None else input.encode(), timeout=timeout
-                )
+                out, err = process.communicate(data, timeout=timeout)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
-        done = subprocess.CompletedProcess(
+        return subprocess.CompletedProcess(
             process.args, process.returncode, out.decode(), err.decode()
         )
-        assert not check or done.returncode == 0, f"{done.args}: {done.returncode}\n{done.stderr}"
-        return done
 
     def start(
         self,
@@ -68,7 +92,7 @@ class Rocmrun:
         stdout: int | IO[Any] = subprocess.PIPE,
         stderr: int | IO[Any] = subprocess.PIPE,
     ) -> subprocess.Popen[bytes]:
-        """Start and return at once, for tests that send signals or hold a terminal."""
+        """Start the program itself and return at once, for tests that send signals or hold a terminal."""
         process = subprocess.Popen(
             [PROGRAM, *args],
             stdin=stdin,
@@ -77,7 +101,7 @@ class Rocmrun:
             cwd=self.path,
             env=self.environment(env),
         )
-        self.started.append(_process(process.pid))
+        self.started.append(warm_start.process_of(process.pid))
         return process
 
     def environment(self, changes: Environment | None = None) -> dict[str, str]:
@@ -174,9 +198,3 @@ def left_behind(engine: docker.DockerClient, workspace: Workspace) -> list[str]:
             found.append(f"{container['Names'][0]} ({container['State']}, {labels[ROLE_LABEL]})")
             engine.api.remove_container(container["Id"], force=True, v=True)
     return found
-
-
-def _process(pid: int) -> str:
-    """Return "PID:START" as rocmrun writes it on its containers: a number alone is given away again."""
-    stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    return f"{pid}:{stat.rpartition(')')[2].split()[19]}"
