@@ -65,7 +65,8 @@ def examined_as_json(found: "Examined") -> dict[str, Any]:
             "restarts": record.restarts,
         },
         "looked": {
-            "samples": len(seen.samples),
+            "samples": max(seen.taken, len(seen.samples)),
+            "kept": len(seen.samples),
             "seconds": round(seen.seconds, 3),
             "interrupted": seen.interrupted,
             "problem": seen.problem or None,
@@ -112,7 +113,9 @@ def _how_long(seen: Observation) -> str:
     if not seen.samples:
         return seen.record.state
     stopped = ", ended by Ctrl-C" if seen.interrupted else ""
-    return f"{len(seen.samples)} samples in {seen.seconds:.1f} s{stopped}"
+    kept, taken = len(seen.samples), max(seen.taken, len(seen.samples))
+    thinned = f", of which {kept} were kept, evenly" if kept < taken else ""
+    return f"{taken} samples in {seen.seconds:.1f} s{thinned}{stopped}"
 
 
 def _print_measured(console: Console, rows: tuple[Measured, ...]) -> None:

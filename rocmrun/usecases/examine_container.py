@@ -120,7 +120,7 @@ def _watched(
             sample = _sample(record, gpus, tree, cgroup, machine_root, at)
             if not sample.processes:
                 return replace(seen, record=_now(engine, record))
-            seen = replace(seen, samples=(*seen.samples, sample))
+            seen = seen.with_sample(sample)
             watch.on_sample(seen)
     except KeyboardInterrupt:
         seen = replace(seen, interrupted=True)

@@ -1,13 +1,16 @@
 """A container as it was seen over some time: samples, and what lies between the first and the last."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rocmrun.core.host import Gpu, HostFacts
 from rocmrun.core.running.cgroup import CgroupUse
 from rocmrun.core.running.process import Process, distinct
 from rocmrun.core.running.record import ContainerRecord
 from rocmrun.core.running.sensors import GpuSensors
+
+# A watch of a week takes as much memory as one of this many samples.
+MOST_SAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +59,9 @@ class Observation:
 
     Attributes:
         gpus: Those that it was given, in the order of each sample's sensors.
-        samples: In the order of time; none where it does not run, or cannot be looked into.
+        samples: In the order of time, at most MOST_SAMPLES; none where it does not run, or cannot be looked into.
+        every: Of how many samples one is kept; the first and the last always are.
+        taken: How many samples were taken, where some were not kept.
         others: Render minor → who else has memory or a queue on that GPU, a phrase each.
         kfd_listed: Whether KFD lists processes here.
         kfd_pids: Processes that KFD lists with memory or a queue on one of the GPUs.
@@ -68,11 +73,25 @@ class Observation:
     host: HostFacts
     gpus: tuple[Gpu, ...] = ()
     samples: tuple[Sample, ...] = ()
+    every: int = 1
+    taken: int = 0
     others: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     kfd_listed: bool = False
     kfd_pids: frozenset[int] = frozenset()
     problem: str = ""
     interrupted: bool = False
+
+    def with_sample(self, sample: Sample, most: int = MOST_SAMPLES) -> "Observation":
+        """Return this and one sample more; of more than *most* those that are kept lie evenly in time."""
+        before = max(self.taken, len(self.samples))
+        # The last one is there because it was the last.
+        stays = (before - 1) % self.every == 0
+        samples = (*(self.samples if stays else self.samples[:-1]), sample)
+        every = self.every
+        if len(samples) > most:
+            every *= 2
+            samples = (*samples[:-1:2], sample)
+        return replace(self, samples=samples, every=every, taken=before + 1)
 
     @property
     def seconds(self) -> float:

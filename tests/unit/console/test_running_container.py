@@ -6,7 +6,12 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from rocmrun.console.running_container import live_line, print_examined, shown_watch
+from rocmrun.console.running_container import (
+    examined_as_json,
+    live_line,
+    print_examined,
+    shown_watch,
+)
 from rocmrun.core.doctor import Diagnosis
 from rocmrun.core.running.observation import Observation
 from rocmrun.core.running.process import DrmClient
@@ -42,6 +47,18 @@ def test_what_may_not_be_seen_is_no_empty_list() -> None:
     assert "not to be seen" in text
     assert "3 GiB" in text
     assert any(line.split()[:4] == ["701", "python3", "0.00", "-"] for line in text.splitlines())
+
+
+def test_what_was_not_kept_is_said() -> None:
+    """Of a watch of a week: how many samples were taken, and how many the tables and checks are made of."""
+    watched = replace(seen(), taken=604_800)
+
+    heading = printed(watched).splitlines()[0]
+    assert "604800 samples in 10.0 s, of which 2 were kept, evenly" in heading
+    nothing = Diagnosis(checks=(), findings=(), kinds={})
+    looked = examined_as_json(Examined(seen=watched, diagnosis=nothing))["looked"]
+    assert (looked["samples"], looked["kept"]) == (604_800, 2)
+    assert "kept" not in printed(seen()).splitlines()[0]
 
 
 def test_one_that_does_not_run_has_its_state_in_the_heading() -> None:

@@ -146,7 +146,7 @@ def test_ctrl_c_ends_the_watching_with_what_was_seen(machine: Path) -> None:
 
     assert (found.seen.interrupted, len(found.seen.samples)) == (True, 3)
     assert results(found)["gpu-busy"] == "ok"
-    assert examined_as_json(found)["looked"] == {"samples": 3, "seconds": 2.0, "interrupted": True, "problem": None}  # fmt: skip
+    assert examined_as_json(found)["looked"] == {"samples": 3, "kept": 3, "seconds": 2.0, "interrupted": True, "problem": None}  # fmt: skip
 
 
 def test_one_that_ends_while_it_is_watched(machine: Path) -> None:
