@@ -13,6 +13,9 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "cgroupfs-mount": ("cgroupfs-mount",),
     "docker-registry": ("docker-registry",),
     "debootstrap": ("debootstrap",),
+    "podman": ("podman",),
+    "crun": ("crun",),
+    "catatonit": ("catatonit",),
 }
 
 

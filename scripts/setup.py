@@ -36,6 +36,7 @@ def main() -> int:
             if options.tests:
                 cosign.ensure(build=BUILD, log=LOGS / "packages.log")
                 extensions.ensure(build=BUILD, log=LOGS / "packages.log")
+                add_podman()
             bring_up(images.FOR_TESTS if options.tests else images.FOR_DEMO)
             return 0
         return show_demo() if options.command == "demo" else take_down()
@@ -44,6 +45,14 @@ def main() -> int:
         if error.hint is not None:
             print(f"\nhint: {error.hint}", file=sys.stderr)
         return 1
+
+
+def add_podman() -> None:
+    """Install what the tests on Podman start, or say why not: they then say so too."""
+    try:
+        packages.require("podman", "crun", "catatonit", log=LOGS / "packages.log")
+    except SetupError as error:
+        say(f"podman: {error}")
 
 
 def bring_up(references: tuple[str, ...]) -> None:

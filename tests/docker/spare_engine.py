@@ -42,7 +42,7 @@ def spare_engine(
         with _bridge(bridge), _daemon(folder, bridge, settings or {}):
             yield f"unix://{folder}/s"
     finally:
-        _unmount_below(folder)
+        unmount_below(folder)
         shutil.rmtree(folder)
 
 
@@ -97,14 +97,14 @@ def _daemon(folder: Path, bridge: str, settings: dict[str, Any]) -> Iterator[Non
 
 def _await_answer(process: subprocess.Popen[bytes], folder: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
-    while not _answers(f"{folder}/s"):
+    while not answers(f"{folder}/s"):
         said = (folder / "log").read_text(errors="replace")[-2000:]
         assert process.poll() is None, f"the second daemon ended:\n{said}"
         assert time.monotonic() < deadline, f"the second daemon does not answer:\n{said}"
         time.sleep(0.1)
 
 
-def _answers(path: str) -> bool:
+def answers(path: str) -> bool:
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(10)
         try:
@@ -115,7 +115,7 @@ def _answers(path: str) -> bool:
             return False
 
 
-def _unmount_below(folder: Path) -> None:
+def unmount_below(folder: Path) -> None:
     """Take away what the daemon and we mounted: its data, its network namespaces."""
     mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     for path in sorted(mounts, reverse=True):

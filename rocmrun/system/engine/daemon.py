@@ -7,6 +7,7 @@ from typing import Any
 import docker
 import docker.errors
 import requests.exceptions
+from docker.utils import kwargs_from_env
 
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.path_facts import VolumeFacts
@@ -49,6 +50,18 @@ def _connection_error(error: Exception, address: str) -> RocmrunError:
     )
 
 
+class _Client(docker.APIClient):
+    """The SDK's client; it asks for the version to know what to speak, and Podman needs a second to answer."""
+
+    _answer: dict[str, Any] | None = None
+
+    def version(self, api_version: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002  # the SDK's
+        """Return what /version says; asked once."""
+        if self._answer is None:
+            self._answer = super().version(api_version)
+        return self._answer
+
+
 class DockerEngine(EngineImages, EngineFiles, EngineContainers):
     """A Docker-compatible engine that answers."""
 
@@ -70,7 +83,7 @@ class DockerEngine(EngineImages, EngineFiles, EngineContainers):
         """
         address = engine_address()
         try:
-            api = docker.DockerClient.from_env(version="auto", timeout=CALL_TIMEOUT_SECONDS).api
+            api: Any = _Client(version="auto", timeout=CALL_TIMEOUT_SECONDS, **kwargs_from_env())
         except docker.errors.DockerException as error:
             # The SDK takes whatever happens while it asks for the version for the engine's fault, Ctrl-C too.
             if isinstance(error.__cause__, Interrupted):
