@@ -40,6 +40,7 @@ ENGINE = EngineFacts(
     cgroup_version=2,
     root_directory="/var/lib/docker",
 )
+PODMAN = replace(ENGINE, kind="podman", version="4.3.1", default_runtime="crun")
 SECCOMP = '{"defaultAction":"SCMP_ACT_ERRNO"}'
 CALLER = Caller(uid=1000, gid=1000, cache_root="/home/me/.cache/rocmrun")
 
