@@ -35,6 +35,7 @@ def check_engine(engine: EngineFacts, host: HostFacts, plan: Plan) -> tuple[str,
     _refuse_another_machine(engine, host, plan)
     _refuse_another_runtime(engine)
     _refuse_without_seccomp(engine, plan)
+    _refuse_without_limits(engine)
     return tuple(_notes(engine, host, plan))
 
 
@@ -97,6 +98,16 @@ def _refuse_without_seccomp(engine: EngineFacts, plan: Plan) -> None:
         hint="use an engine with its own default profile, or write the right down: "
         '[[privileges]] grant = "seccomp:unconfined" with a reason',
     )
+
+
+def _refuse_without_limits(engine: EngineFacts) -> None:
+    """Podman drops every limit there, ulimits too, and says in /info that it can limit (measured, 4.3.1)."""
+    if engine.podman and engine.rootless and engine.cgroup_version == 1:
+        msg = "rootless Podman on cgroup v1 keeps no limit of memory, processes or open files"
+        raise EngineUnsuitable(
+            msg,
+            hint="use the rootful socket (DOCKER_HOST=unix:///run/podman/podman.sock), or a host with cgroup v2",
+        )
 
 
 def _notes(engine: EngineFacts, host: HostFacts, plan: Plan) -> Iterator[str]:

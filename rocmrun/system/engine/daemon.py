@@ -121,7 +121,7 @@ class DockerEngine(EngineImages, EngineFiles, EngineContainers):
             kernel=info.get("KernelVersion"),
             operating_system=info.get("OperatingSystem"),
             architecture=info.get("Architecture"),
-            security_options=tuple(info.get("SecurityOptions") or ()),
+            security_options=_security_options(info),
             default_runtime=info.get("DefaultRuntime"),
             runtimes=tuple(sorted(info.get("Runtimes") or ())),
             cgroup_driver=info.get("CgroupDriver"),
@@ -165,3 +165,10 @@ class DockerEngine(EngineImages, EngineFiles, EngineContainers):
     def close(self) -> None:
         """Drop the connections."""
         self._api.close()
+
+
+def _security_options(info: Mapping[str, Any]) -> tuple[str, ...]:
+    """Podman 4 says in a field of its own that it is rootless."""
+    options = tuple(info.get("SecurityOptions") or ())
+    told = any(option.startswith("name=rootless") for option in options)
+    return (*options, "name=rootless") if info.get("Rootless") and not told else options

@@ -170,3 +170,15 @@ def test_mirrors_are_named_where_something_may_be_pulled() -> None:
     (note,) = notes(plan(), mirrors=mirrors)
     assert "through https://mirror.example.com/" in note
     assert notes(local, mirrors=mirrors) == ()
+
+
+def test_a_podman_that_keeps_no_limits_is_refused() -> None:
+    """Rootless on cgroup v1; on v2 it keeps them, and a rootful one does on both."""
+    rootless = {"security_options": ("name=seccomp,profile=default", "name=rootless")}
+
+    said = refusal(plan(), kind="podman", cgroup_version=1, **rootless)
+
+    assert "keeps no limit of memory, processes or open files" in said
+    assert "/run/podman/podman.sock" in said
+    assert len(notes(plan(), kind="podman", cgroup_version=2, **rootless)) == 1
+    assert notes(plan(), kind="podman", cgroup_version=1) == ()
