@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from rocmrun.core.diagnosis.evidence import Evidence, Quotes
+from rocmrun.core.diagnosis.body import Quotes
+from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.log_text import Line
 
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}

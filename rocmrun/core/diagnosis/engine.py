@@ -2,8 +2,9 @@
 
 import re
 
+from rocmrun.core.diagnosis.body import Quotes
 from rocmrun.core.diagnosis.denials import MOUNT_REFUSED
-from rocmrun.core.diagnosis.evidence import Evidence, Quotes
+from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import (
     absent,

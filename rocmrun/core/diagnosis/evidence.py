@@ -1,17 +1,17 @@
 """What a diagnosis rests on: facts that were read or told, and the text they came with."""
 
-import re
-from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
+from rocmrun.core.diagnosis.body import Body, Quotes, Stretches
 from rocmrun.core.diagnosis.log_text import Line
 from rocmrun.core.engine_facts import EngineFacts
 from rocmrun.core.host import HostFacts
 
-Quotes = tuple[Line, ...]
-MOST_QUOTES = 3
+IdRow = tuple[int, int, int]
+# Something that is told, with the line that tells it.
+_Told = TypeVar("_Told", tuple[str, Line], tuple[IdRow, Line])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,58 +59,6 @@ class Value:
     remedy: bool = False
 
 
-class Body:
-    """Lines in one text, searched by pattern; each pattern is looked for once."""
-
-    def __init__(self, lines: tuple[Line, ...]) -> None:
-        self.lines = lines
-        self._text = "\n".join(line.lower for line in lines)
-        self._starts: list[int] = []
-        position = 0
-        for line in lines:
-            self._starts.append(position)
-            position += len(line.lower) + 1
-        self._found: dict[str, Quotes] = {}
-        self._matches: dict[str, list[tuple[re.Match[str], Line]]] = {}
-
-    def find(self, pattern: str) -> Quotes:
-        """Return the first few lines that *pattern* (lower case) is found in."""
-        found = self._found.get(pattern)
-        if found is None:
-            found = self._found[pattern] = self._search(compiled(pattern))
-        return found
-
-    def matches(self, pattern: str) -> list[tuple[re.Match[str], Line]]:
-        """Return every match with its line, at most a thousand."""
-        known = self._matches.get(pattern)
-        if known is not None:
-            return known
-        found = self._matches[pattern] = []
-        for match in compiled(pattern).finditer(self._text):
-            found.append((match, self._line_at(match.start())))
-            if len(found) >= 1000:  # enough to judge by
-                break
-        return found
-
-    def _search(self, pattern: re.Pattern[str]) -> Quotes:
-        found: dict[int, Line] = {}
-        for match in pattern.finditer(self._text):
-            place = bisect_right(self._starts, match.start()) - 1
-            found.setdefault(place, self.lines[place])
-            if len(found) >= MOST_QUOTES:
-                break
-        return tuple(found.values())
-
-    def _line_at(self, position: int) -> Line:
-        return self.lines[bisect_right(self._starts, position) - 1]
-
-
-@cache
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Return *pattern* compiled, with ^ and $ at lines."""
-    return re.compile(pattern, re.MULTILINE)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """All that is known about one failure.
@@ -122,9 +70,9 @@ class Evidence:
         remedies: What somebody tried, or what helped.
         flags: Options of the container's command line, joined: "--device=/dev/kfd".
         env: Environment inside: NAME → value.
-        gfx: Targets of the GPUs that are named, in order.
-        groups: Groups of the process as told: numbers and names.
-        uid_map: (inside, outside, count) rows of /proc/self/uid_map.
+        targets: Targets of the GPUs that are named.
+        memberships: Groups of the process as told: numbers and names.
+        id_rows: (inside, outside, count) rows of /proc/self/uid_map.
         host: Facts about this host; None when the failure may be another's.
         engine: What the engine says of itself.
     """
@@ -138,11 +86,26 @@ class Evidence:
     nodes: tuple[Node, ...] = ()
     flags: tuple[tuple[str, Line], ...] = ()
     env: Mapping[str, tuple[str, Line]] = field(default_factory=dict)
-    gfx: tuple[str, ...] = ()
-    groups: frozenset[str] = frozenset()
-    uid_map: tuple[tuple[int, int, int], ...] = ()
+    targets: tuple[tuple[str, Line], ...] = ()
+    memberships: tuple[tuple[str, Line], ...] = ()
+    id_rows: tuple[tuple[IdRow, Line], ...] = ()
     host: HostFacts | None = None
     engine: EngineFacts | None = None
+
+    @property
+    def gfx(self) -> tuple[str, ...]:
+        """Targets that are named, in order."""
+        return tuple(dict.fromkeys(target for target, _ in self.targets))
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """Groups of the process."""
+        return frozenset(group for group, _ in self.memberships)
+
+    @property
+    def uid_map(self) -> tuple[IdRow, ...]:
+        """The rows of the map of ids."""
+        return tuple(row for row, _ in self.id_rows)
 
     @property
     def empty(self) -> bool:
@@ -152,3 +115,25 @@ class Evidence:
     def find(self, pattern: str) -> Quotes:
         """Return where *pattern* stands in the log or in what was told."""
         return self.log.find(pattern) or self.told.find(pattern)
+
+    def near(self, stretches: Stretches) -> "Evidence":
+        """Return what stands in *stretches*; of the process and its devices what is told elsewhere, where nothing is told there."""
+
+        def inside(line: Line) -> bool:
+            return any(low <= line.number <= high for low, high in stretches)
+
+        def told_of(facts: tuple[_Told, ...]) -> tuple[_Told, ...]:
+            return tuple(fact for fact in facts if inside(fact[1])) or facts
+
+        return replace(
+            self,
+            log=self.log.near(stretches),
+            told=self.told.near(stretches),
+            remedies=self.remedies.near(stretches),
+            opened=tuple(each for each in self.opened if inside(each.line)),
+            nodes=tuple(node for node in self.nodes if inside(node.line)) or self.nodes,
+            flags=told_of(self.flags),
+            targets=told_of(self.targets),
+            memberships=told_of(self.memberships),
+            id_rows=told_of(self.id_rows),
+        )

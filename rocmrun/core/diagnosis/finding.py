@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rocmrun.core.diagnosis.evidence import Evidence, Quotes
+from rocmrun.core.diagnosis.body import Quotes
+from rocmrun.core.diagnosis.evidence import Evidence
 
 Confidence = Literal["high", "medium", "low"]
 Standing = Literal["ruled out", "no sign of it", "possible too"]

@@ -1,6 +1,7 @@
 """The host: kernel driver, compute driver, PCI Express, and the pairing of driver and user space."""
 
-from rocmrun.core.diagnosis.evidence import Evidence, Quotes
+from rocmrun.core.diagnosis.body import Quotes
+from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import (
     KFD,

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Callable
 
-from rocmrun.core.diagnosis.evidence import Evidence, Quotes
+from rocmrun.core.diagnosis.body import Quotes
+from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Look
 from rocmrun.core.diagnosis.log_text import Line
 

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from rocmrun.core.diagnosis.evidence import Body, Node
+from rocmrun.core.diagnosis.body import Body
+from rocmrun.core.diagnosis.evidence import Node
 from rocmrun.core.diagnosis.log_text import Line
 
 _LISTED = re.compile(

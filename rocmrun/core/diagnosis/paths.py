@@ -3,7 +3,8 @@
 import re
 
 from rocmrun.core.diagnosis import starts
-from rocmrun.core.diagnosis.evidence import Evidence, Quotes
+from rocmrun.core.diagnosis.body import Quotes
+from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.homes import AT_THE_ROOT, NO_ACCOUNT, NO_HOME, NO_HOME_TOLD
 from rocmrun.core.diagnosis.looks import (

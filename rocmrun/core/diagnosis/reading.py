@@ -7,7 +7,8 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from rocmrun.core.diagnosis.evidence import Body, Evidence, Opened, Quotes, Value
+from rocmrun.core.diagnosis.body import Body, Quotes, body_of
+from rocmrun.core.diagnosis.evidence import Evidence, IdRow, Opened, Value
 from rocmrun.core.diagnosis.log_text import Line, line_of, lines_of
 from rocmrun.core.diagnosis.node_listings import listed_nodes, nodes_of_keys
 from rocmrun.core.diagnosis.retelling import devices_of, set_aside, tells_what_helped
@@ -61,28 +62,27 @@ def _evidence(
     host: HostFacts | None,
     engine: EngineFacts | None,
 ) -> Evidence:
-    log = Body(lines)
-    told = Body(tuple(_as_line(value) for value in values if not value.remedy))
+    log = body_of(lines)
+    told = body_of(tuple(_as_line(value) for value in values if not value.remedy))
+    remedies = (
+        *(_as_line(value) for value in values if value.remedy),
+        *(line for line in lines if tells_what_helped(line.lower)),
+    )
     return Evidence(
         log=log,
         told=told,
-        remedies=Body(
-            (
-                *(_as_line(value) for value in values if value.remedy),
-                *(line for line in lines if tells_what_helped(line.lower)),
-            )
-        ),
+        remedies=body_of(tuple(sorted(remedies, key=lambda line: line.number))),
         noise=noise,
         values=values,
         opened=(*_opened(log, told), *_opened_as_told(values)),
         nodes=(*listed_nodes(log, told), *nodes_of_keys(log, told)),
         flags=tuple(_flags(lines, values)),
         env=dict(_environment(lines, values)),
-        gfx=tuple(
-            dict.fromkeys(match[0] for body in (log, told) for match, _ in body.matches(_GFX))
+        targets=tuple(
+            (match[0], line) for body in (log, told) for match, line in body.matches(_GFX)
         ),
-        groups=frozenset(_groups(log, told, values)),
-        uid_map=tuple(_uid_map(log, told)),
+        memberships=tuple(_groups(log, told, values)),
+        id_rows=tuple(_uid_map(log, told)),
         host=host,
         engine=engine,
     )
@@ -240,23 +240,26 @@ def _environment(
             yield found[1], (found[2].strip("\"'"), value.line)
 
 
-def _groups(log: Body, told: Body, values: tuple[Value, ...]) -> Iterator[str]:
+def _groups(log: Body, told: Body, values: tuple[Value, ...]) -> Iterator[tuple[str, Line]]:
     for value in values:
         if re.search(
             r"(?:^|_|\.)(?:groups|gids|group_ids)(?:_in\w*)?$", value.key.lower()
         ) and not value.key.lower().startswith("host"):
-            yield from re.findall(r"[\w-]+", value.text.lower())
+            for group in re.findall(r"[\w-]+", value.text.lower()):
+                yield group, value.line
     own = r"^(?!host|on_host|outside)[^\n]{0,200}\bgroups=([^\n]{1,300})"
-    for match, _ in (*log.matches(own), *told.matches(own)):
-        yield from re.findall(r"\d+|(?<=\()[\w-]+", match[1])
-    for match, _ in log.matches(r"^groups:\s*([\d \t]{1,200})$"):
-        yield from match[1].split()
+    for match, line in (*log.matches(own), *told.matches(own)):
+        for group in re.findall(r"\d+|(?<=\()[\w-]+", match[1]):
+            yield group, line
+    for match, line in log.matches(r"^groups:\s*([\d \t]{1,200})$"):
+        for group in match[1].split():
+            yield group, line
 
 
-def _uid_map(*bodies: Body) -> Iterator[tuple[int, int, int]]:
+def _uid_map(*bodies: Body) -> Iterator[tuple[IdRow, Line]]:
     for body in bodies:
         for match, line in body.matches(
             r"^(?:\s*(?:uid_map|gid_map)\W{1,4})?\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s*$"
         ):
             if "_map" in line.lower or int(match[3]) > 1:
-                yield int(match[1]), int(match[2]), int(match[3])
+                yield (int(match[1]), int(match[2]), int(match[3])), line

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rocmrun.core.diagnosis.evidence import Body, Evidence, Quotes
+from rocmrun.core.diagnosis.body import Body, Quotes
+from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Look
 from rocmrun.core.diagnosis.log_text import Line
 from rocmrun.core.diagnosis.reading import read_text

@@ -1,7 +1,8 @@
 """Run time: memory of the GPU, hangs, hardware errors, slowness, and what only looks like a failure."""
 
 from rocmrun.core.diagnosis.amounts import request_fits
-from rocmrun.core.diagnosis.evidence import Evidence, Quotes
+from rocmrun.core.diagnosis.body import Quotes
+from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Look, Rule, Sign
 from rocmrun.core.diagnosis.looks import (
     absent,

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from rocmrun.core.diagnosis.evidence import Evidence, Quotes
+from rocmrun.core.diagnosis.body import Quotes
+from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.log_text import Line, line_of
 
 Version = tuple[int, ...]
