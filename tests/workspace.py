@@ -43,7 +43,7 @@ class Rocmrun:
         *args: str,
         input: str | None = None,  # noqa: A002  # as subprocess.run names it
         env: Environment | None = None,
-        timeout: float = 120,
+        timeout: float = 280,
         check: bool = False,
     ) -> subprocess.CompletedProcess[str]:
         """Run to the end; with *check*, a code other than 0 fails the test with what was said."""

@@ -31,7 +31,7 @@ def by_hand(image: str, plan: Plan, *options: str) -> ProbeReport:
         input=probe_input(plan, read_probe_source()),
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=280,
     )
     parser = ReportParser()
     parser.feed(done.stdout)

@@ -213,7 +213,7 @@ def test_secrets_of_a_detached_workload_go_when_it_has_ended(
     """They stay while it runs; the next command takes them away, and leaves those of another engine."""
     runtime = workspace.path / "run"
     runtime.mkdir(mode=0o700)
-    name = secret_profile(workspace, python_image, ["sleep", "60"])
+    name = secret_profile(workspace, python_image, ["sleep", "1000"])
     env = {"TOKEN": TOKEN, "XDG_RUNTIME_DIR": str(runtime)}
     secrets = runtime / "rocmrun" / "secrets"
 

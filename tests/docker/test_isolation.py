@@ -171,7 +171,7 @@ def test_a_stronger_pid_1_and_a_filter_that_is_wide_open_are_found(
     """Another container's init has rights that ours has not; a filter that allows namespaces degrades."""
     filter_file = tmp_path / "filter.json"
     filter_file.write_text(json.dumps(OPEN_FILTER))
-    other = engine.containers.run(python_image, ["sleep", "100"], detach=True, network="none")
+    other = engine.containers.run(python_image, ["sleep", "1000"], detach=True, network="none")
     try:
         report = by_hand(
             python_image,

@@ -5,7 +5,6 @@ import json
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from rocmrun.core.lock import PinnedImage, parse_lock
 from rocmrun.core.manifest import DOCKER_LIST, DOCKER_MANIFEST, OCI_INDEX, OCI_MANIFEST
 from scripts import registry as loopback
 from tests.docker.registry_content import Repository, unavailable
+from tests.docker.waiting import PATIENCE_SECONDS, until
 from tests.workspace import Rocmrun, Workspace
 
 RESOLVERS = ("engine", "registry")
@@ -48,14 +48,13 @@ def own_registry(tmp_path: Path, workspace: Workspace) -> Iterator[Repository]:
     with (tmp_path / "registry.log").open("wb") as log:
         process = subprocess.Popen([program, "serve", path], stdout=log, stderr=log)
     try:
-        deadline = time.monotonic() + 20
-        while not loopback.answers(int(address.rpartition(":")[2])):
-            assert time.monotonic() < deadline, (tmp_path / "registry.log").read_text()
-            time.sleep(0.05)
+        port = int(address.rpartition(":")[2])
+        until(lambda: loopback.answers(port) or process.poll() is not None, "a registry")
+        assert process.poll() is None, (tmp_path / "registry.log").read_text()
         yield Repository(address=address, name=f"t/{workspace.token}", login=LOGIN)
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(PATIENCE_SECONDS)
 
 
 def profile(workspace: Workspace, ref: str, name: str = "job", image: str = "") -> str:

@@ -215,7 +215,7 @@ def test_probe_and_workload_have_the_same_rights(
     words = ("launch", profile, "--keep", "--name", name, "--", "true")
     with started(workspace.rocmrun, *words, env={"TOKEN": SECRET}) as process:
         probe = until(lambda: _probe_of(engine, profile), "a probe container")
-        assert process.wait(timeout=100) == 0
+        assert process.wait(timeout=280) == 0
     workload = engine.api.inspect_container(name)
     engine.api.remove_container(name, v=True)
 

@@ -135,7 +135,7 @@ def test_a_buffer_that_is_too_small_is_told_and_changes_no_answer(
 
     done = subprocess.run(
         [sys.executable, "-c", SMALL_BUFFER, profile, *command],
-        cwd=workspace.path, env=workspace.rocmrun.environment(), capture_output=True, text=True, timeout=120, check=False,
+        cwd=workspace.path, env=workspace.rocmrun.environment(), capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr

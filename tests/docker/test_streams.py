@@ -71,7 +71,7 @@ def test_both_outputs_arrive_byte_for_byte(jobs: Jobs, tmp_path: Path) -> None:
         err.open("wb") as stderr,
         jobs.started(jobs.python, "--", *command, stdout=stdout, stderr=stderr) as process,
     ):
-        assert process.wait(timeout=120) == 0
+        assert process.wait(timeout=280) == 0
 
     said, talk = err.read_bytes()[:-SIZE].decode(), err.read_bytes()[-SIZE:]
     assert (out.stat().st_size, sha(out.read_bytes())) == (SIZE, sha(written(1)))

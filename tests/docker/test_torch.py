@@ -95,7 +95,7 @@ def test_compiled_kernels_are_found_again(workspace: Workspace, compiler_image: 
 
 def _compile(workspace: Workspace, profile: str) -> dict[str, Any]:
     done = workspace.rocmrun(
-        "launch", profile, "--no-probe", "--", "python3", "-c", COMPILE, timeout=140, check=True
+        "launch", profile, "--no-probe", "--", "python3", "-c", COMPILE, timeout=280, check=True
     )
     seen: dict[str, Any] = json.loads(done.stdout)
     return seen
