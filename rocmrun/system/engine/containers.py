@@ -72,7 +72,8 @@ class EngineContainers:
             "stream": 1,
             "detachKeys": NO_DETACH,
         }
-        with translated("attach to the container"):
+        # Podman prepares the container here, and says here what it cannot do.
+        with translated("attach to the container", container=True):
             raw = self._api.attach_socket(container_id, params=params)
         # The SDK leaves its call timeout on the socket; a workload may be silent for days.
         getattr(raw, "_sock", raw).settimeout(None)
