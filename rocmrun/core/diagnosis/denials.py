@@ -22,6 +22,10 @@ OPEN_UNSAID = text(
 MOUNT_REFUSED = text(
     rf"(?:\b(?:u?mount|remount|pivot_root|mount --make-\w+)\b[^\n]{{0,120}}|failed to make / (?:r?slave|r?private|r?shared): ){DENIED}"
 )
+# Rights that were given back, or not taken away: what was refused needed one of them.
+CAPABILITY_HELPED = remedy(
+    r"\bwithout (?:the |`)?(?:option )?cap[-_ ]?drop|\bremov\w*[^\n]{0,20}cap[-_ ]?drop|cap[-_ ]?add\b[^\n]{0,40}\b(?:chown|dac_override|fowner)|without_cap_?drop\W{1,4}(?:works|ok|yes)"
+)
 # A tool that looked the groups up; by name, in the image or on the host that it runs on.
 GROUP_MISSED = text(
     r"\b(?:user|uid|you(?:'re| are))\b[^\n]{0,40}\bnot (?:in|part of) (?:the )?\W?(?:render|video)\b|\b(?:user|process)\b[^\n]{0,20}\bnot in (?:that|the|its) (?:same )?(?:numeric )?group\b|^(?:fail|error|warn\w*)\W{1,4}not in (?:the )?render group"

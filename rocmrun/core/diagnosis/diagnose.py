@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rocmrun.core.diagnosis import (
     architecture,
     collectives,
+    downloads,
     engine,
     homes,
     host,
@@ -30,7 +31,7 @@ from rocmrun.core.diagnosis.finding import (
 )
 
 FAMILIES = (
-    host, engine, nodes, permissions, mounts, image, architecture, operators, paths, homes, limits, collectives, running,
+    host, engine, nodes, permissions, mounts, image, architecture, operators, paths, homes, downloads, limits, collectives, running,
 )  # fmt: skip
 RULES: tuple[Rule, ...] = tuple(rule for family in FAMILIES for rule in family.RULES)
 

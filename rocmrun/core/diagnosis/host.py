@@ -41,7 +41,7 @@ _NODE_MISSING = text(
 )
 _NOT_HERE = any_of(_NOT_LOADED, _NODE_MISSING, opened("ENOENT|ENODEV|ENXIO", KFD))
 _INSERT_FAILED = text(
-    r"key was rejected by service|required key not available|could not insert (?:module )?'?amdgpu|error processing package amdgpu-dkms|amdgpu: (?:unknown symbol|disagrees about version)|lockdown[^\n]{0,60}(?:unsigned|module)|modprobe: (?:fatal|error)[^\n]{0,80}amdgpu|\b(?:rocm|rock|amdgpu)-dkms\b[^\n]{0,30}\b(?:was |were |got |is )?(?:removed|uninstalled|not installed)|\bamdgpu\b[^\n]{0,12}\bdkms\b[^\n]{0,20}\bfailed\b|dkms[^\n]{0,80}(?:bad (?:exit|return) status|build (?:failed|error)|autoinstall failed)|error![^\n]{0,60}(?:amdgpu|dkms|bad return status)|module amdgpu[^\n]{0,40}(?:fail|reject)"
+    r"key was rejected by service|required key not available|could not insert (?:module )?'?amdgpu|error processing package amdgpu-dkms|amdgpu: (?:unknown symbol|disagrees about version)|lockdown[^\n]{0,60}(?:unsigned|module)|modprobe: (?:fatal|error)[^\n]{0,80}amdgpu|\bsecure boot\b[^\n]{0,40}\b(?:prevent|block|reject|refus|stop)\w*\b[^\n]{0,60}\bamdgpu|\b(?:rocm|rock|amdgpu)-dkms\b[^\n]{0,30}\b(?:was |were |got |is )?(?:removed|uninstalled|not installed)|\bamdgpu\b[^\n]{0,12}\bdkms\b[^\n]{0,20}\bfailed\b|dkms[^\n]{0,80}(?:bad (?:exit|return) status|build (?:failed|error)|autoinstall failed)|error![^\n]{0,60}(?:amdgpu|dkms|bad return status)|module amdgpu[^\n]{0,40}(?:fail|reject)"
 )
 _HEADERS_MISSING = all_of(
     text(r"kernel headers for [^\n]{0,60}cannot be found|linux-headers-\S+ is not supported"),
@@ -272,7 +272,7 @@ RULES = (
         unless=any_of(opened("EACCES|EPERM|ENOMEM|EINVAL|ENOENT"), text(r"sudo[^\n]{0,40}rocminfo"), anywhere(r"works_with_sudo|as_root")),
         signs=(
             Sign(4, "HSA finds no resources although /dev/kfd opens", text(r"out_of_resources|returned 4104")),
-            Sign(3, "another pair of driver and firmware works", any_of(anywhere(r"^(?:good|bad|last_good|regression|works_with|downgrade|rollback)\b[^\n]{0,120}(?:amdgpu|driver|firmware|kernel|\d\.\d+)"), text(r"regress|after (?:the )?(?:kernel|driver|firmware) (?:update|upgrade)"))),
+            Sign(3, "another pair of driver and firmware works", any_of(anywhere(r"^(?:good|bad|last_good|regression|works_with|downgrade|rollback)\b[^\n]{0,120}(?:amdgpu|driver|firmware|kernel|\d\.\d+)"), all_of(text(r"\bregress"), text(r"driver|firmware|\bkernel\b|amdgpu|thunk|out_of_resources|returned 4104")), text(r"after (?:the )?(?:kernel|driver|firmware) (?:update|upgrade)"))),
             Sign(4, "the driver cannot bring up the card with the firmware that it finds", _FIRMWARE_FAILED),
             Sign(1, "SMI shows the device", text(r"(?:rocm|amd)-smi[^\n]{0,60}(?:shows|lists|works|device)")),
             Sign(7, "the module in the kernel and the libraries are of two versions", text(DRIVER_OF_ANOTHER_VERSION)),

@@ -1,7 +1,5 @@
 """The image: a torch of another vendor, replaced wheels, libraries, headers and tools that are not in it."""
 
-import re
-
 from rocmrun.core.diagnosis import starts
 from rocmrun.core.diagnosis.compilers import (
     CUDA_HEADER_MISSING,
@@ -15,6 +13,7 @@ from rocmrun.core.diagnosis.compilers import (
     ROCM_TOOL_MISSING,
     ROCM_TOOL_TOLD,
 )
+from rocmrun.core.diagnosis.digests import two_digests
 from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.libraries import (
@@ -103,44 +102,6 @@ def _rocm_torch_and_another(seen: Evidence) -> bool:
     return bool(of_rocm) and bool(told_ - of_rocm)
 
 
-_DIGEST = r"(sha256:(?:[0-9a-f]{64}|blob-\d{1,4}))"
-_SHORT = r"(?:sha256:)?([0-9a-f]{7,64}|blob-\d{1,4})"
-_NO_REFERENCE = re.compile(r"[^\w./:-]")
-# Lines of a build or a pull, whose digests are those of parts.
-_LAYERS = re.compile(r"layer|export|resolv|extract|pull|copy|push|config|manifest")
-
-
-def _two_digests(seen: Evidence) -> bool:
-    """Whether a text tells two to four digests, as one does that compares them; an inspect tells more.
-
-    Of digests behind a name each stands for that name alone.
-    """
-    told_ = {
-        match[1]
-        for body in (seen.log, seen.told)
-        for match, line in body.matches(rf"^[^\n]{{0,40}}\b{_DIGEST}\W*$")
-        if not _LAYERS.search(line.lower) and f"@{match[1]}" not in match[0]
-    }
-    return 2 <= len(told_) <= 4 or _one_name_two_digests(seen)
-
-
-def _one_name_two_digests(seen: Evidence) -> bool:
-    """Whether one reference stands with two digests, or a digest is told to have become another."""
-    by_name: dict[str, set[str]] = {}
-    for body in (seen.log, seen.told):
-        for match, line in body.matches(rf"@{_DIGEST}"):
-            name = _NO_REFERENCE.split(match.string[max(0, match.start() - 200) : match.start()])[
-                -1
-            ]
-            if ":" in name or "repodigest" in line.lower:
-                by_name.setdefault(name, set()).add(match[1])
-        for match, _ in body.matches(
-            rf"digest\w{{0,12}}\W{{1,4}}{_SHORT}[….]{{0,3}} ?(?:->|→|=>|became|to) ?{_SHORT}"
-        ):
-            by_name.setdefault("", set()).update(match.groups())
-    return any(len(digests) > 1 for digests in by_name.values())
-
-
 _EXCHANGED = all_of(
     fact(_rocm_torch_and_another),
     any_of(_PIP, anywhere(r"pip list|\bpip\b|\buv\b|\bconda\b")),
@@ -189,12 +150,13 @@ RULES = (
     Rule(
         kind="tag-moved",
         symptom="torch build",
-        needs=any_of(fact(_two_digests), text(r"digest|\btags?\b|:latest|nightly|re-?pull|re-?built|moving"), anywhere(r"last_good")),
+        needs=any_of(fact(two_digests), text(r"digest|\btags?\b|:latest|nightly|re-?pull|re-?built|moving"), anywhere(r"last_good|^good: [^\n]{0,40}\bimage\b")),
         signs=(
             Sign(6, "the tag names another image than before", text(TAG_MOVED)),
-            Sign(4, "two digests are told for one name", fact(_two_digests)),
-            Sign(3, "an image of that name worked before", anywhere(r"last_good|worked (?:yesterday|last week|before)|after (?:a )?(?:re-?)?pull|overnight|since (?:the )?(?:last )?pull")),
-            Sign(2, "the tag is one that moves", text(r":latest\b|nightly|moving tag")),
+            Sign(4, "two digests are told for one name", fact(two_digests)),
+            Sign(3, "an image of that name worked before", anywhere(r"last_good|^good: [^\n]{0,40}\bimage\b|worked (?:yesterday|last week|before)|after (?:a )?(?:re-?)?pull|overnight|since (?:the )?(?:last )?pull")),
+            Sign(2, "the tag is one that moves", text(r":latest\b|nightly|(?:moving|floating|mutable) tag|\bthe latest [^\n]{0,20}\bimage\b")),
+            Sign(3, "a digest in place of the tag helped", all_of(text(r"regress|broke|fail|crash|differ"), remedy(r"\b(?:pin\w*|by|to (?:a|the|its))\b[^\n]{0,20}\bdigest"))),
             Sign(-4, "what is in the image now is known to be wrong", _OTHER_VENDOR),
             Sign(-3, "the registry has no such tag", all_of(text(r"manifest unknown|not found"), absent(text(TAG_MOVED)))),
         ),

@@ -23,6 +23,7 @@ _NO_PROCESS_EAGAIN = text(
     rf"(?:fork|clone|thread|process|spawn)[^\n]{{0,100}}{AGAIN}|{AGAIN}[^\n]{{0,60}}(?:fork|thread|process)|(?:fork_?exec|os\.fork|popen)[\s\S]{{0,200}}?{AGAIN}|{AGAIN}[\s\S]{{0,200}}?(?:fork_?exec|os\.fork)\b"
     r"|cannot fork|\bfork: retry\b|omp: system error #11\b|\(11 vs\. 0\)[^\n]{0,60}thread"
 )
+_LIMIT_OF_PROCESSES = r"\blimit\b[^\n]{0,30}\b(?:sub-?)?(?:process(?:es)?|threads|pids)\b|\b(?:sub-?)?(?:process(?:es)?|threads|pids)\b[^\n]{0,30}\blimit\b"
 _MORE_PROCESSES_HELPED = remedy(r"pids[-_]?limit|podpidslimit|tasksmax|ulimits?\W{1,4}nproc")
 # apt's hooks are started through popen(), and curl is older than the filter: neither prints the error.
 _OF_AN_OLD_FILTER = text(r"problem executing scripts apt::update::post-invoke")
@@ -97,10 +98,11 @@ RULES = (
     Rule(
         kind="pids-limit",
         symptom="threads",
-        needs=any_of(_NO_THREAD, _NO_PROCESS_EAGAIN, text(r"pids[._-]?(?:max|limit|events)|cgroup: fork rejected")),
+        needs=any_of(_NO_THREAD, _NO_PROCESS_EAGAIN, all_of(_MORE_PROCESSES_HELPED, text(_LIMIT_OF_PROCESSES)), text(r"pids[._-]?(?:max|limit|events)|cgroup: fork rejected")),
         signs=(
             Sign(5, "EAGAIN for a new thread or process: a limit is reached", any_of(_NO_PROCESS_EAGAIN, text(r"blockingioerror[^\n]{0,40}11"))),
             Sign(3, "lifting the limit of processes helped", _MORE_PROCESSES_HELPED),
+            Sign(2, "a limit of processes is spoken of", text(_LIMIT_OF_PROCESSES)),
             Sign(1, "the program itself speaks of a limit", text(r"process/resource limits|out of system resources|max user processes|process count limits")),
             Sign(7, "the kernel counts refused forks of the container", text(r"cgroup: fork rejected by pids controller|pids\.events[^\n]{0,20}max [1-9]")),
             Sign(3, "no thread can be started", _NO_THREAD),

@@ -1,6 +1,7 @@
 """Who may use mounted files and programs of others: labels, capabilities, setuid, modes."""
 
 from rocmrun.core.diagnosis.denials import (
+    CAPABILITY_HELPED,
     LABELLED_FILES,
     MOUNT_REFUSED,
     NODE_AVC,
@@ -88,6 +89,7 @@ RULES = (
             Sign(3, "capabilities were dropped", any_of(flag(r"--cap-drop=all"), anywhere(rf"{_DROPS_ALL}|cap[-_ ]?drop|cap_drop|capeff[^\n]{0,20}0000000000000000"))),
             Sign(1, "the process is root inside, and the path is another's", text(r"container_user: root|\broot\b|host user owned|\buid[= ]0\b")),
             Sign(3, "DAC_OVERRIDE is named", anywhere(r"dac_override")),
+            Sign(3, "with the capabilities it works", CAPABILITY_HELPED),
             Sign(-6, "the process is not root inside, so the capability is not what it lacks", fact(user_named)),
             Sign(-3, "it is a device node", NODE_DENIED),
             Sign(-5, "a mount is what is refused, which is another capability's", MOUNT_REFUSED),

@@ -257,7 +257,7 @@ RULES = (
         symptom="no gpu",
         needs=any_of(variable(_MASKS), text(_MASK_NAMED), all_of(any_of(_BAD_INDEX, text(NO_GPU)), remedy(_MASK_NAMED))),
         signs=(
-            Sign(7, "a program refuses this variable", text(rf"please use \S{{0,10}}_visible_devices instead|(?:{_MASK_NAMED})[^\n]{{0,60}}(?:not supported|unsupported|invalid|must|conflict|inconsistent)")),
+            Sign(7, "a program refuses this variable", text(rf"please use (?:either )?\S{{0,10}}_visible_devices (?:instead|or )|conflict\w*[^\n]{{0,12}}_visible_devices|(?:{_MASK_NAMED})[^\n]{{0,60}}(?:not supported|unsupported|invalid|must|conflict|inconsistent)")),
             Sign(5, "an index is not among the devices that are left", _BAD_INDEX),
             Sign(3, "no GPU is left", text(NO_GPU)),
             Sign(3, "another mask, or none, mended it", all_of(text(NO_GPU), remedy(_MASK_NAMED))),

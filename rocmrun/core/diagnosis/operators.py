@@ -34,7 +34,7 @@ RULES = (
         needs=any_of(text(ATTENTION), text(r"no available kernel")),
         signs=(
             Sign(5, "no kernel for attention is built for this GPU", text(r"no available kernel")),
-            Sign(5, "flash attention is not there", text(rf"(?:{ATTENTION})[^\n]{{0,120}}(?:not (?:used|compiled|available|supported|found|installed|enabled)|no module|missing|no such file|unsupported|file not found|error|disabled|only supports|failed|fails\b|does(?: not|n't) (?:support|work)|(?:has|have) no (?:\w+ )?(?:wheels?|builds?|binar\w{1,4}|kernels?)\b)|(?:not supported|invalid|unsupported)[^\n]{{0,20}}(?:{ATTENTION})|(?:{ATTENTION})[^\n]{{0,300}}does not support this problem|(?:no module named|no operator found for|cannot import|not compiled with|could not import|requires|failed building wheel for|not built with|no such file)[^\n]{{0,80}}(?:{ATTENTION})")),
+            Sign(5, "flash attention is not there", text(rf"(?:{ATTENTION})[^\n]{{0,120}}(?:not (?:used|compiled|available|supported|found|installed|enabled)|no module|missing|no such file|unsupported|file not found|error|disabled|only supports|failed|fails\b|does(?: not|n't) (?:support|work)|(?:has|have) no (?:\w+ )?(?:wheels?|builds?|binar\w{1,4}|kernels?)\b)|(?:not supported|invalid|unsupported)[^\n]{{0,20}}(?:{ATTENTION})|(?:{ATTENTION})[^\n]{{0,300}}does not support this problem|(?:no module named|no operator found for|cannot import|not compiled with|could not import|requires|failed building wheel for|failed to build|not built with|no such file)[^\n]{{0,80}}(?:{ATTENTION})")),
             Sign(1, "the target is named", told(r"gfx")),
         ),
     ),

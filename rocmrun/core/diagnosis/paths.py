@@ -4,6 +4,7 @@ import re
 
 from rocmrun.core.diagnosis import starts
 from rocmrun.core.diagnosis.body import Quotes
+from rocmrun.core.diagnosis.denials import CAPABILITY_HELPED
 from rocmrun.core.diagnosis.evidence import Evidence
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.homes import AT_THE_ROOT, NO_ACCOUNT, NO_HOME, NO_HOME_TOLD
@@ -63,6 +64,13 @@ _SQLITE = text(
 _MIOPEN_FILE = text(
     r"file is unwritable: |failed to store record to find-db|cannot open database file:|error creating file <[^\n>]{1,300}> for locking"
 )
+# Whoever retells it names no path, and which place for the cache helped.
+_OTHER_CACHE_HELPED = all_of(
+    text(
+        r"\b(?:cannot|can't|could not|couldn't|fails? to|unable to) (?:be )?(?:writ|build|built|creat|compil|stor|sav)"
+    ),
+    remedy(r"\bcache\b[^\n]{0,40}\bwrit(?:able|eable)|\bwrit(?:able|eable)\b[^\n]{0,40}\bcache"),
+)
 # What says so in words of its own: transformers, fontconfig, triton.
 _CACHE_SAID = text(
     r"check cache directory permissions|no writable cache directories|could not create or locate cache dir"
@@ -114,9 +122,6 @@ _NO_TMP = (
     rf"|mktemp: [^\n]{{1,200}}(?:no such file|{READ_ONLY}|{DENIED})|cannot create temp file for here-document|unable to make temporary file|cannot create temporary file in |creating work dir: (?:stat|mkdir) /[^\n]{{0,60}}(?:no such file|{READ_ONLY}|{DENIED})|(?:no such file or directory|{READ_ONLY}|permission denied), mkdtemp|parent directory \(/(?:var/)?tmp/?\) (?:does not exist|is not writable)|failed to create temp file: /"
 )
 _MEMORY_DIRECTORY = variable("TMPDIR", r"/dev/shm")
-# Names of hosts that files of the hub come from, and how resolvers and sockets say no.
-_HUB = r"(?:huggingface\.co\b|\bhf\.co\b|\bhugging face\b(?! ?/)|\bthe (?:hugging ?face )?hub\b(?= ?[:,.]|$))"
-_UNREACHED = r"(?:failed to resolve|could not resolve|max retries|name resolution|unreachable|connection (?:refused|error|reset|aborted)|timed out|not known|no such host|dns error|(?:can ?not|can't|could not|couldn't|unable to) (?:reach|connect)|no (?:internet|network|access))"
 _PROGRAM = r"(?!/tmp/)(?!/dev/)[\w./+-]{1,160}"
 _SHELL_RAN_TMP = rf"\b(?:ba|da|z)?sh: (?:(?:line )?\d{{1,4}}: )?(?:/var)?/tmp/\S{{1,160}}: {DENIED}"
 _CARGO_REFUSED = all_of(
@@ -158,7 +163,7 @@ RULES = (
     Rule(
         kind="readonly-cache",
         symptom="cache",
-        needs=any_of(fact(_below_a_cache), _CACHE_REFUSED, _HIDDEN, _SQLITE, _MIOPEN_FILE, _CACHE_SAID, text(r"no locator available|cannot cache function|mplconfigdir|miopenstatusunknownerror|miopen[^\n]{0,40}(?:permission|read-only)|temporary cache directory|triton_cache_dir|cache_dir|write in your cache")),
+        needs=any_of(fact(_below_a_cache), _CACHE_REFUSED, _HIDDEN, _SQLITE, _MIOPEN_FILE, _CACHE_SAID, _OTHER_CACHE_HELPED, text(r"no locator available|cannot cache function|mplconfigdir|miopenstatusunknownerror|miopen[^\n]{0,40}(?:permission|read-only)|temporary cache directory|triton_cache_dir|cache_dir|write in your cache")),
         signs=(
             Sign(8, "it lies in a directory that a variable names as a cache", fact(_below_a_cache)),
             Sign(6, "a directory for compiled kernels or downloads cannot be written", _CACHE_REFUSED),
@@ -171,6 +176,7 @@ RULES = (
             Sign(6, "numba finds no place to keep what it compiled", text(r"no locator available(?! for file '<)|cannot cache function(?![^\n]{0,200}'<)")),
             Sign(6, "matplotlib finds no directory that it may write", text(r"matplotlib[^\n]{0,200}(?:not a writable|temporary cache|mplconfigdir)|mplconfigdir[^\n]{0,80}writable")),
             Sign(3, "MIOpen gave up without a reason", all_of(text(r"miopenstatusunknownerror|miopenstatusinternalerror"), absent(text(r"miopen error: \S{0,200}\.cpp:\d+: (?![^\n]{0,80}(?:sqlite|database|\bdb\b|cache|permission))[a-z]")))),
+            Sign(2, "nothing could be kept, and another place for the cache helped", _OTHER_CACHE_HELPED),
             Sign(3, "a writable directory helps", any_of(remedy(r"writable|cache_dir|user_db_path"), remedy(r"miopen_(?:user_db|custom_cache)"))),
             Sign(-10, "HOME is the root directory", AT_THE_ROOT),
             Sign(-4, "there is no home", NO_HOME_TOLD),
@@ -255,19 +261,6 @@ RULES = (
         ),
     ),
     Rule(
-        kind="hf-offline",
-        symptom="network",
-        needs=text(r"offline|hugging ?face|hf_hub|hub\b|localentrynotfound|incompletesnapshot"),
-        signs=(
-            Sign(6, "a download is asked for, and downloads are switched off", text(r"offline ?mode ?is ?enabled|\boffline mode\b: true|offlinemodeisenabled|hf_hub_offline|transformers_offline|outgoing traffic has been disabled|local_files_only")),
-            Sign(5, "a file of the model is not in the cache, and cannot be fetched", text(r"localentrynotfound|cannot find the requested files in the (?:local|disk|cached)|couldn'?t connect to '?https://huggingface|can'?t load (?:the )?(?:configuration|tokenizer|model)[^\n]{0,120}huggingface|we couldn'?t connect")),
-            Sign(5, "huggingface.co cannot be reached", any_of(text(rf"{_HUB}[^\n]{{0,200}}{_UNREACHED}|{_UNREACHED}[^\n]{{0,200}}{_HUB}"), all_of(text(_HUB), text(r"network is unreachable|temporary failure in name resolution")))),
-            Sign(5, "a model in the cache is not whole, and the rest cannot be fetched", text(r"cached snapshot for [^\n]{1,200} is incomplete")),
-            Sign(5, "it has no way to the hub, and cannot load a model", all_of(text(r"air-?gap|(?:no|without) (?:an )?internet|no outbound|egress"), text(r"(?:cannot|can't|could not|unable to|fail\w*)\b[^\n]{0,40}\b(?:load|download|fetch|pull)"))),
-            Sign(-4, "the hub refuses the token", text(r"gated repo|401 client error|403 client error|repository not found")),
-        ),
-    ),
-    Rule(
         kind="path-eacces-nonroot",
         symptom="mount",
         needs=any_of(text(rf"{DENIED}|{starts.refused(_PROGRAM)}"), _MODE_HELPED),
@@ -281,6 +274,7 @@ RULES = (
             Sign(6, "a program was looked for along PATH, and a directory there may not be entered", _looked_for_along_path),
             Sign(4, "a shell may not read the script that it is given", text(rf"\bsh: [^\n]{{0,20}}cannot open (?!/tmp/)[^\n]{{1,160}}: {DENIED}")),
             Sign(1, "the process is not root inside", any_of(flag(r"^(?:--user|-u)=(?!0|root)"), text(r"non-?root|uid=[1-9]|runasuser: [1-9]|securitycontext\.runasuser: [1-9]"))),
+            Sign(-6, "with the capabilities it works", CAPABILITY_HELPED),
             Sign(-5, "it is the working directory", text(r"chdir to cwd")),
             Sign(-4, "it lies in a directory for temporary files, which may be mounted noexec", text(rf"exec (?:/var)?/tmp/\S{{0,160}} ?{DENIED}|exec (?:/var)?/tmp/\S{{0,160}}: {DENIED}|{_SHELL_RAN_TMP}")),
             Sign(-5, "it is a device node", text(rf"/dev/[^\n]{{0,60}}{DENIED}")),

@@ -91,9 +91,71 @@ Without sufficient memlock resource limits, applications using io_uring fail wit
 $ py-spy --flame profile.svg -- python manage.py runserver 0:8000
 Permission Denied: Try running again with elevated permissions by going 'sudo env "PATH=$PATH" !!'
 fix: --cap-add SYS_PTRACE"""),
+    ("flagos-ai/FlagCX#588", "tag-moved", """\
+that tag was re-pushed on 2026-09-11 with a layer that runs a conversion removing the `hcoll` package. Every MPI test link then fails on undefined `hcoll_*` symbols. The pinned digest is the last one whose runs passed."""),
+    ("ehrlinger/ggRandomForests#254", "tag-moved", """\
+Three regressions reached this workflow through the floating tag, none visible until a manual dispatch
+fix: pinned by digest instead of :latest"""),
+    ("FujitsuPolycom/sparkring#75", "image-manifest-unknown", """\
+`ghcr.io/fujitsupolycom/gb10-vllm-serving@sha256:df0e2068` returns **HTTP 404** with `MANIFEST_UNKNOWN`."""),
+    ("sgl-project/sglang#31063", "tag-moved", """\
+A code-vs-image bisect isolated the regression to the docker image, not sglang code
+resolves: the latest MI35x image
+good: the Jun-23 image"""),
+    ("Comfy-Org/ComfyUI#14865", "flash-attn-missing", """\
+Flash Attention failed, using default SDPA"""),
+    ("askalf/dario#261", "cap-drop-dac-override", """\
+chown: /home/dario/.dario: Permission denied
+compose: cap_drop: ALL
+symptom: an infinite restart loop"""),
+    ("HKUDS/nanobot#5295", "cap-drop-dac-override", """\
+nanobot-gateway  | /bin/sh: 0: cannot open /usr/local/bin/entrypoint.sh: Permission denied
+nanobot-gateway exited with code 2 (restarting)
+works: without cap-drop ALL"""),
+    ("nyu-systems/Grendel-GS#9", "network-none", """\
+[W socket.cpp:601] [c10d] The IPv6 network addresses of (user, 53821) cannot be retrieved (gai error: -3 - Temporary failure in name resolution).
+fix: 127.0.0.1 user in /etc/hosts"""),
+    ("msr-fiddle/pipedream#32", "network-none", """\
+RuntimeError: [enforce fail at ../third_party/gloo/gloo/transport/tcp/device.cc:127] rp != nullptr. Unable to find address for: dgx-1.ai"""),
+    ("redhatci/ansible-collection-redhatci-ocp#164", "pids-limit", """\
+multiple downloads exceed the default limit for the number of sub-processes that the container process could spawn
+fix: podman run --pids-limit=-1"""),
+    ("kubernetes-sigs/kind#2830", "pids-limit", """\
+netplugin failed: "runtime: failed to create new OS thread (have 9 already; errno=11)
+runtime: may need to increase max user processes (ulimit -u)
+fix: --pids-limit=-1"""),
+    ("microsoft/WSL#40988", "wsl-dxg", """\
+RuntimeError: No HIP GPUs are available.
+command: wslc run -d --name=comfyui-amd --gpus all -p 8188:8188 yanwk/comfyui-boot:rocm7
+/dev/kfd and /dev/dri are completely missing from the container's device namespace.
+os: Microsoft Windows [Version 10.0.26200.8655], WSL 2.9.3.0"""),
+    ("pytorch/pytorch#116696", "image-missing-headers", """\
+We need to specify that we could not use `torch.compile` in official Pytorch runtime docker images.
+For CPU images `g++` is missing"""),
+    ("olcf/olcf_containers_examples#6", "readonly-cache", """\
+Triton is trying to build JIT dependencies. It fails to retrieve these dependencies because they cannot be written in the correct location
+runtime: apptainer
+fix: another cache location which is writable"""),
+    ("vllm-project/vllm#41585", "amdsmi-empty", """\
+Fixes vLLM startup failures on AMD GPUs inside containers where `amdsmi` cannot access sysfs/hwmon paths even though the GPU is fully functional.
+Failed to infer device type."""),
+    ("vllm-project/vllm#24576", "amdsmi-empty", """\
+DEBUG 09-10 18:43:10 [__init__.py:120] ROCm platform is not available because: No module named 'amdsmi'
+INFO 09-10 18:43:10 [__init__.py:220] No platform detected, vLLM is running on UnspecifiedPlatform"""),
+    ("ray-project/ray#52701", "hip-visible-devices-empty", """\
+AssertionError: Inconsistant values found. Please use either HIP_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES."""),
+    ("radixark/miles#1116", "hip-visible-devices-empty", """\
+This fixes Ray startup/job submission on ROCm hosts: Ray's AMD accelerator manager conflicts with `CUDA_VISIBLE_DEVICES`
+fix: mirrors CUDA_VISIBLE_DEVICES into HIP_VISIBLE_DEVICES and unsets the first"""),
+    ("ROCm/TheRock#1575", "missing-rocm-libs", """\
+E   ImportError: libnuma.so.1: cannot open shared object file: No such file or directory"""),
     # Libraries of the host that were bound into a container without what they need.
     ("apptainer/apptainer#1621", "nothing", """\
 rocBLAS error: Cannot read /.singularity.d/libs/rocblas/library/TensileLibrary.dat: Illegal seek"""),
     ("apptainer/apptainer#2606", "nothing", """\
 /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.33' not found (required by /.singularity.d/libs/libnuma.so.1)"""),
+    # A word on a library that nothing needed.
+    ("ROCm/TheRock#7895", "nothing", """\
+E-001h rocSHMEM Could not open libnuma. Returning       NUMAWrapper@src/gda/numa_wrapper.cpp:48
+result: nothing fails"""),
 )  # fmt: skip
