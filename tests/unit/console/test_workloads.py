@@ -71,7 +71,7 @@ def test_scripts_get_every_fact_but_the_controller() -> None:
 
 def test_scripts_get_what_was_stopped() -> None:
     assert stopped_to_json(Stopped(name="server", exit_code=0, removed=True)) == {
-        "name": "server", "exit_code": 0, "removed": True,
+        "name": "server", "exit_code": 0, "removed": True, "had_ended": False,
     }  # fmt: skip
 
 
