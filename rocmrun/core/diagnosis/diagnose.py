@@ -29,6 +29,7 @@ from rocmrun.core.diagnosis.finding import (
     Rule,
     Standing,
 )
+from rocmrun.core.diagnosis.stretches import pieces
 
 FAMILIES = (
     host, engine, nodes, permissions, mounts, image, architecture, operators, paths, homes, downloads, limits, collectives, running,
@@ -47,24 +48,34 @@ NOISE = frozenset({"libdrm-ids-warning", "numa-balancing", "seccomp-mbind"})
 @dataclass(frozen=True, slots=True)
 class _Weighed:
     rule: Rule
+    seen: Evidence
     points: int
     reasons: tuple[Reason, ...]
     excluded: bool = False
 
 
 def diagnose(evidence: Evidence, kinds: Mapping[str, Kind]) -> tuple[Finding, ...]:
-    """Return what the evidence points to, in the order in which it must be mended, weak suspicions last."""
-    weighed = {rule.kind: _weigh(rule, evidence) for rule in RULES}
+    """Return what the evidence points to, in the order in which it must be mended, weak suspicions last.
+
+    A long log is judged piece by piece, and each kind where the most speaks for it.
+    """
+    parts = pieces(evidence)
+    weighed = {rule.kind: _weigh_where_strongest(rule, parts) for rule in RULES}
     found = [each for each in weighed.values() if each.points >= LEAST and not each.excluded]
     # What explains nothing is noise, unless it is all there is.
     loud = [each for each in found if each.rule.kind not in NOISE]
     found = _ranked(loud or found, kinds)
-    return tuple(_finding(each, found, weighed, kinds, evidence) for each in found[:MOST])
+    return tuple(_finding(each, found, weighed, kinds) for each in found[:MOST])
+
+
+def _weigh_where_strongest(rule: Rule, parts: Iterable[Evidence]) -> _Weighed:
+    weighed = (_weigh(rule, part) for part in parts)
+    return max(weighed, key=lambda each: (not each.excluded, each.points))
 
 
 def _weigh(rule: Rule, evidence: Evidence) -> _Weighed:
     if rule.needs is not None and rule.needs(evidence) is None:
-        return _Weighed(rule, 0, ())
+        return _Weighed(rule, evidence, 0, ())
     reasons = [
         Reason(meaning=sign.meaning, points=sign.points, lines=lines)
         for sign in rule.signs
@@ -72,7 +83,8 @@ def _weigh(rule: Rule, evidence: Evidence) -> _Weighed:
     ]
     reasons.sort(key=lambda reason: -reason.points)
     excluded = rule.unless is not None and rule.unless(evidence) is not None
-    return _Weighed(rule, sum(reason.points for reason in reasons), tuple(reasons), excluded)
+    points = sum(reason.points for reason in reasons)
+    return _Weighed(rule, evidence, points, tuple(reasons), excluded)
 
 
 def _ranked(found: Iterable[_Weighed], kinds: Mapping[str, Kind]) -> list[_Weighed]:
@@ -95,12 +107,11 @@ def _finding(
     found: list[_Weighed],
     weighed: Mapping[str, _Weighed],
     kinds: Mapping[str, Kind],
-    evidence: Evidence,
 ) -> Finding:
     rule = each.rule
     rivals = [o for o in found if o is not each and rule.symptom and o.rule.symptom == rule.symptom]
     tied = [other for other in rivals if abs(other.points - each.points) <= CLOSE]
-    settled = rule.settles is None or rule.settles(evidence) is not None
+    settled = rule.settles is None or rule.settles(each.seen) is not None
     open_ = rule.undecided if not settled or each.points < HIGH else ""
     if tied:
         names = ", ".join(sorted(other.rule.kind for other in tied))
