@@ -18,7 +18,7 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Where most commands are: each directory is a question to the engine.
 LIKELY = ("/usr/bin", "/bin", "/usr/local/bin")
 MOST_LINKS = 40
-DAEMON_HINT = "look for defaults and plugins of the daemon: docker info, /etc/docker/daemon.json"
+DAEMON_HINT = "look for defaults and plugins of the engine: docker info, /etc/docker/daemon.json, or containers.conf of Podman"
 # What engines warn when the kernel cannot keep a limit that was asked for.
 _DROPPED = (
     "Limitation discarded",

@@ -85,3 +85,15 @@ def test_without_a_plan_the_mounts_of_this_machine_are_recorded() -> None:
 
     assert check.status == "pass"
     assert "/" not in check.evidence["mounts"]
+
+
+def test_podmans_own_user_list_is_expected_of_podman_alone() -> None:
+    """It gives a user whom the image does not know a line there; elsewhere such a mount is a stranger."""
+    users = BASE + "101 79 254:0 /x/passwd /etc/passwd ro,nosuid - ext4 /dev/vda rw\n"
+    init = "102 79 254:0 /usr/bin/catatonit /run/podman-init ro,relatime - ext4 /dev/vda rw\n"
+    own = {**GRANTED, "mounts": {**GRANTED["mounts"], "/etc/passwd": "ro"}}
+
+    assert judged(users + init, GRANTED).status == "pass"
+    assert judged(users, GRANTED).status == "degraded"
+    assert judged(users + init, own).status == "pass"
+    assert judged(BASE + init, own).reason == "/etc/passwd is not mounted"
