@@ -26,16 +26,15 @@ def test_locks_launches_and_relays(workspace: Workspace, tiny_image: str) -> Non
     text = "".join(f"line {number} of what came in\n" for number in range(LINES))
 
     asked = rocmrun("lock", name, "--upgrade", "--resolver", "engine")
-    echoed = rocmrun("launch", "-i", name, "--no-probe", "--", "cat", input=text)
-    both = rocmrun("launch", name, "--no-probe", "--", "sh", "-c", "echo o; echo e >&2; exit 7")
+    job = ("sh", "-c", "cat; echo e >&2; exit 7")
+    echoed = rocmrun("launch", "-i", name, "--no-probe", "--", *job, input=text)
     absent = rocmrun("launch", name, "--no-probe", "--", "nosuchprogram")
     data = rocmrun("launch", name, "--no-probe", "--", "/bin")
 
     assert (asked.returncode, asked.stdout) == (8, "")
     assert "cannot ask registries" in asked.stderr
-    assert echoed.stdout == text
-    assert (both.returncode, both.stdout) == (7, "o\n")
-    assert both.stderr.endswith("e\n")
+    assert (echoed.returncode, echoed.stdout == text) == (7, True)
+    assert echoed.stderr.endswith("e\n")
     assert (absent.returncode, data.returncode) == (127, 126)
     assert "not found in" in absent.stderr
 
@@ -100,29 +99,21 @@ def test_capabilities_are_in_force_for_every_user(workspace: Workspace, tiny_ima
     )
     container = '[container]\nnetwork = "host"\n'
     name = workspace.profile(tiny_image, container + tables)
-    host = workspace.profile(
-        tiny_image,
-        '[[privileges]]\ngrant = "cap:SYS_ADMIN"\nreason = "the recipe has it"\n',
-        name="host",
-    )
     words = ("diff-privileges", name, "--repeats", "1", "--retries", "0", "--json")
 
     found = workspace.rocmrun(*words, "--", "chroot", "/", "true")
-    refused = workspace.rocmrun("plan", host)
 
     assert found.returncode == 1, found.stderr
     certificate = json.loads(found.stdout)
     assert certificate["minimal"] == ["cap:SYS_CHROOT"]
     effects = {one["privilege"]: one["effect"] for one in certificate["verdicts"]}
     assert effects["cap:SYS_CHROOT"] == "effective"
-    assert refused.returncode == 10
-    assert "Podman makes it effective for every user" in refused.stderr
 
 
 def test_seccomp_profiles_are_files_for_as_long_as_podman_reads_them(
     workspace: Workspace, tiny_image: str, tmp_path: Path
 ) -> None:
-    """Podman takes a path where Docker takes the text; and what its socket ignores is refused."""
+    """Podman takes a path where Docker takes the text: nothing of it stays."""
     own = json.loads(OWN_FILTER.read_text(encoding="utf-8"))
     for rule in own["syscalls"]:
         rule["names"] = [name for name in rule["names"] if not name.startswith("mkdir")]
@@ -131,21 +122,15 @@ def test_seccomp_profiles_are_files_for_as_long_as_podman_reads_them(
     name = workspace.profile(
         tiny_image, f'[[privileges]]\ngrant = "seccomp:{file}"\nreason = "fewer calls"\n'
     )
-    masks = workspace.profile(
-        tiny_image, '[[privileges]]\ngrant = "masks:off"\nreason = "nested"\n', name="masks"
-    )
     folder = tmp_path / "temporary"
     folder.mkdir()
 
     done = workspace.rocmrun(
         "launch", name, "--no-probe", "--", "mkdir", "/tmp/x", env={"TMPDIR": str(folder)}
     )
-    refused = workspace.rocmrun("plan", masks)
 
     assert "Function not implemented" in done.stderr, done.stderr
     assert list(folder.iterdir()) == []
-    assert refused.returncode == 8
-    assert "masks:off has no effect" in refused.stderr
 
 
 def test_the_probe_finds_what_the_plan_says(workspace: Workspace, python_image: str) -> None:
