@@ -129,9 +129,12 @@ class EngineImages:
         return tuple(
             NamedImage(
                 image_id=body["Id"],
-                tags=tuple(body.get("RepoTags") or ()),
+                tags=tuple(map(_familiar, body.get("RepoTags") or ())),
                 digests=tuple(
-                    name for name in body.get("RepoDigests") or () if not name.startswith("<none>")
+                    name
+                    for name in map(_familiar, body.get("RepoDigests") or ())
+                    # Podman makes one of each tag, too.
+                    if name.partition("@")[0] not in {"<none>", repository}
                 ),
                 size_bytes=body.get("Size") or 0,
             )
@@ -147,6 +150,11 @@ class EngineImages:
         """Take *name* from an image; the image goes with its last name. Gone already is no error."""
         with translated(f"remove {name}"), contextlib.suppress(docker.errors.NotFound):
             self._api.remove_image(name, noprune=True)
+
+
+def _familiar(name: str) -> str:
+    """Return *name* as Docker writes it: Podman does not leave out Docker Hub's."""
+    return name.removeprefix("docker.io/").removeprefix("library/")
 
 
 def _image_facts(body: Mapping[str, Any]) -> ImageFacts:

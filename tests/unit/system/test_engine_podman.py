@@ -149,3 +149,19 @@ def test_a_rootless_one_says_so_in_a_field_of_its_own(
 
     assert (facts.podman, facts.rootless) == (True, True)
     assert facts.security_options.count("name=rootless") == 1
+
+
+def test_names_are_those_that_docker_writes(daemon: ScriptedRegistry, engine: DockerEngine) -> None:
+    """Podman writes Docker Hub's name out, and makes a digest's name of every tag."""
+    kept, pulled = "docker.io/rocmrun/locked", f"docker.io/rocm/dev@sha256:{'a' * 64}"
+    body = {
+        "Id": "sha256:1",
+        "RepoTags": [f"{kept}:0123", "docker.io/library/debian:12", "127.0.0.1:5000/x:1"],
+        "RepoDigests": [f"{kept}@sha256:{'a' * 64}", pulled],
+    }
+    daemon.script = lambda request: answer([body] if "images/json" in request.path else body)
+
+    (found,) = engine.named_images("rocmrun/locked")
+
+    assert found.tags == ("rocmrun/locked:0123", "debian:12", "127.0.0.1:5000/x:1")
+    assert found.digests == (pulled.removeprefix("docker.io/"),)
