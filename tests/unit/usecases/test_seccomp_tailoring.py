@@ -377,6 +377,7 @@ def with_bundle(stage: Stage, seccomp: Any) -> None:
         (stage.root / f"proc/{pid}").mkdir(parents=True)
     (stage.root / "proc/4242/status").write_text("Name:\tinit\nPPid:\t77\n")
     (stage.root / "proc/77/cwd").symlink_to(bundle)
+    (stage.root / "proc/77/cmdline").write_text("containerd-shim\0-namespace\0moby\0")
 
 
 def test_the_engines_own_filter_is_read_from_what_it_handed_the_runtime(stage: Stage) -> None:
@@ -448,6 +449,25 @@ def test_a_parent_that_works_elsewhere_is_no_shim(stage: Stage) -> None:
 
     with pytest.raises(SeccompBaseUnknown, match="which is not its bundle"):
         diff(stage, Filtered())
+    (stage.root / "proc/77/cmdline").write_text("conmon\0-b\0/var/lib/another\0")
+    with pytest.raises(SeccompBaseUnknown, match="which is not its bundle"):
+        diff(stage, Filtered())
+
+
+def test_a_monitor_works_where_its_engine_does_and_was_told_the_bundle(stage: Stage) -> None:
+    """Podman's, conmon: by -b."""
+    with_bundle(stage, {**BASE, "syscalls": BASE["syscalls"][:1]})
+    bundle = f"bundles/{1:064x}"
+    (stage.root / "proc/77/cwd").unlink()
+    (stage.root / "proc/77/cwd").symlink_to(stage.path)
+    (stage.root / "proc/77/cmdline").write_text(f"conmon\0-c\0x\0-b\0/{bundle}\0-p\0/y\0")
+    (stage.root / "bundles").symlink_to(stage.path / "bundles")
+
+    made = diff(stage, Filtered("mlock")).certificate.seccomp
+
+    assert made is not None
+    assert made.base is not None
+    assert made.base.source == "the engine's own"
 
 
 def test_a_profile_of_the_sites_is_read_where_the_engine_names_it(stage: Stage, base: Path) -> None:
