@@ -2,7 +2,7 @@
 
 from rocmrun.core.diagnosis.finding import Rule, Sign
 from rocmrun.core.diagnosis.looks import all_of, any_of, anywhere, remedy, text, told, unquoted
-from rocmrun.core.diagnosis.words import AGAIN, DENIED, EVERY_RIGHT_WORKS, NOT_PERMITTED
+from rocmrun.core.diagnosis.words import AGAIN, DENIED, ENDED_137, EVERY_RIGHT_WORKS, NOT_PERMITTED
 
 _OLD_ENGINE = text(
     r"docker(?: engine|_?version)?\W{1,12}(?:version )?(?:1\d\.|20\.10\.[0-9]\b|< ?20\.10\.10)|docker < ?20|libseccomp|old (?:engine|docker|libseccomp)|seccomp list|buildah|podman [123]\."
@@ -164,7 +164,7 @@ RULES = (
     Rule(
         kind="oom-cgroup-137",
         symptom="memory",
-        needs=text(rf"\b137\b|\boom\b|memory cgroup|{_KILLED_AT_LIMIT}|{_KILLED_FOR_MEMORY}|{_SIGNAL_9}"),
+        needs=text(rf"{ENDED_137}|\boom\b|memory cgroup|{_KILLED_AT_LIMIT}|{_KILLED_FOR_MEMORY}|{_SIGNAL_9}"),
         signs=(
             Sign(6, "the kernel killed it at the container's limit of memory", text(_KILLED_AT_LIMIT)),
             Sign(5, "it was killed with signal 9", text(_SIGNAL_9)),

@@ -24,7 +24,15 @@ from rocmrun.core.diagnosis.looks import (
 )
 from rocmrun.core.diagnosis.refused import REFUSED, refused, refused_at, refused_paths
 from rocmrun.core.diagnosis.telling import NOT_WRITTEN
-from rocmrun.core.diagnosis.words import CACHE, CRASH, DENIED, NO_SPACE, READ_ONLY
+from rocmrun.core.diagnosis.words import (
+    CACHE,
+    CRASH,
+    DENIED,
+    ENDED_137,
+    NO_SPACE,
+    OOM_KILLED,
+    READ_ONLY,
+)
 
 _CACHE_REFUSED = refused_at(
     CACHE, rf"{CACHE}[^\n]{{0,160}}{REFUSED}|{REFUSED}[^\n]{{0,160}}{CACHE}"
@@ -248,14 +256,14 @@ RULES = (
     Rule(
         kind="cache-tmpfs-oom",
         symptom="no space",
-        needs=text(rf"{NO_SPACE}|oom|killed|137"),
+        needs=text(rf"{NO_SPACE}|oom|killed|{ENDED_137}"),
         signs=(
             Sign(6, "a cache is full", text(rf"{CACHE}[^\n]{{0,160}}{NO_SPACE}|{NO_SPACE}[^\n]{{0,160}}{CACHE}")),
             Sign(5, "no space is left, and the cache lies in memory", all_of(text(NO_SPACE), _CACHE_IN_MEMORY)),
             Sign(3, "the cache is a volume in memory", text(r"medium\W{1,4}memory[^\n]{0,80}cache|cache[^\n]{0,80}medium\W{1,4}memory")),
             Sign(2, "what is full lies in memory", all_of(text(NO_SPACE), text(r"/tmp\b[^\n]{0,20}\b(?:as|is|on|in)(?: an?)? tmpfs"))),
             Sign(2, "the cache lies in memory", text(r"tmpfs|emptydir|cache[\w.]*: [^\n]{0,40}(?:memory|tmpfs)")),
-            Sign(2, "the limit of memory was reached while the cache grew", all_of(text(r"oomkilled|137|killed|oom-kill"), text(r"(?:tmpfs|medium\W{1,4}memory|emptydir[^\n]{0,30}memory)[^\n]{0,80}cache|cache[^\n]{0,80}(?:tmpfs|medium\W{1,4}memory|emptydir[^\n]{0,30}memory)|shmem|downloading shards"))),
+            Sign(2, "the limit of memory was reached while the cache grew", all_of(text(rf"{OOM_KILLED}|{ENDED_137}|\bkilled\b(?!\W{{1,3}}0)|oom-kill"), text(r"(?:tmpfs|medium\W{1,4}memory|emptydir[^\n]{0,30}memory)[^\n]{0,80}cache|cache[^\n]{0,80}(?:tmpfs|medium\W{1,4}memory|emptydir[^\n]{0,30}memory)|shmem|downloading shards"))),
             Sign(-5, "it is shared memory", all_of(text(r"posix_fallocate|/dev/shm|shared memory"), absent(_CACHE_IN_MEMORY))),
             Sign(-5, "it is the engine's disk", text(r"failed to register layer|/var/lib/(?:docker|containerd)|overlay2|writing blob")),
         ),

@@ -21,8 +21,15 @@ NOISE = {
     "numa-balancing": r"numa (?:auto )?balancing\W{1,3}(?:is )?(?:enabled|on\b|not (?:off|disabled))|automatic numa balancing[^\n]{0,30}\b(?:enabled|on)\b|\btask_numa_work\b|numa_balancing(?:=0|\W{1,4}1\b)",
     "miopen-workspace": r"\[isenoughworkspace\]",
 }
-# What a launch made of a log is no evidence of its own.
-_CONCLUSION = re.compile(r"^\s*(?:hint: )?likely cause: .*: rocmrun explain [\w-]+\s*$")
+# What a launch made of a log is no evidence of its own; nor is what a configure step asks of a system,
+# a test that passed, or a request that was answered.
+_NO_EVIDENCE = re.compile(
+    r"^\s*(?:hint: )?likely cause: .*: rocmrun explain [\w-]+\s*$"
+    r"|^-- (?:Looking for|Performing Test|Check if|Checking) .* - (?:not found|found|[Ff]ailed|Success|yes|no|done|works)$"
+    r"|^checking (?:for|whether|if|how) .*\.\.\. ?(?:\([a-z]+\) )?(?:no|yes|none)$"
+    r"|^(?:\[gw\d+\] \[ *\d+%\] (?:PASSED|XFAIL) \S+\.py::|\S+\.py::\S.* (?:PASSED|XFAIL)\b)"
+    r"|\"(?:GET|POST|PUT|HEAD|PATCH|DELETE|OPTIONS) \S+ HTTP/[\d.]+\"? [23]\d\d\b"
+)
 ERRNO = (
     ("EACCES", r"permission denied|eacces|errno[ =:]{1,3}13\b"),
     ("EPERM", r"operation not permitted|eperm|errno[ =:]{1,3}1\b"),
@@ -98,7 +105,7 @@ def _without_noise(lines: tuple[Line, ...]) -> tuple[tuple[Line, ...], dict[str,
     noise: dict[str, list[Line]] = {}
     patterns = [(kind, re.compile(pattern)) for kind, pattern in NOISE.items()]
     for line in lines:
-        if _CONCLUSION.search(line.text):
+        if _NO_EVIDENCE.search(line.text):
             continue
         kind = next((kind for kind, pattern in patterns if pattern.search(line.lower)), None)
         if kind is None:

@@ -17,7 +17,7 @@ from rocmrun.core.diagnosis.looks import (
     told,
     variable,
 )
-from rocmrun.core.diagnosis.words import NO_GPU
+from rocmrun.core.diagnosis.words import ENDED_137, NO_GPU, OOM_KILLED
 
 _HARDWARE = text(
     r"uncorrectable|ecc_?not_?correctable|reason ?: ?ecc\b|\bras\b(?!: correctable)[^\n]{0,60}(?:error|fatal|poison|ue\b|count|bad page|threshold)|ecc[^\n]{0,30}(?:error|uncorrectable|double)|double[- ]bit|cper_severity|\bcper\b|aca entry|aca bank|\[hardware error\](?!: (?:tsc |processor |cpu \d+: machine check|machine check events))|poison (?:is )?(?:consumed|consumption|detected|creation)|erre\w*event_\w+|athub_interrupt|(?<!no )bad[-_ ]pages?\b(?!\W{1,3}(?:0\b|none|no\b))|mca_\w+|gpu_health\W{1,3}0"
@@ -72,10 +72,10 @@ RULES = (
         signs=(
             Sign(6, "memory of the GPU is used up", _GPU_MEMORY_FULL),
             Sign(2, "the card's memory is shown as full", text(r"\bvram\W{0,3}%?\W{0,3}(?:9[5-9]|100)\b|memory of the card is full")),
-            Sign(1, "another process or a carve-out holds it", text(r"\bpid\b|process \d+ has|carve|bios_vram|pinned|gtt")),
+            Sign(1, "another process or a carve-out holds it", text(r"\bpid\b[^\n]{0,120}(?:\d ?[mg]i?b\b|\bvram\b|memory|in use)|(?:memory|vram|used by|held by)[^\n]{0,120}\bpid\b|process \d+ has|carve|bios_vram|\bpinned\b|\bgtt\b")),
             Sign(-3, "a process of an earlier run holds it still", _LEFT_OVER),
             Sign(-6, "more is free than what was asked for", request_fits),
-            Sign(-6, "the kernel killed a process at a limit of main memory", text(r"oomkilled|memory cgroup|killed process|\b137\b")),
+            Sign(-6, "the kernel killed a process at a limit of main memory", text(rf"{OOM_KILLED}|memory cgroup|killed process|{ENDED_137}")),
         ),
     ),
     Rule(
@@ -84,7 +84,7 @@ RULES = (
         needs=any_of(_NONE_TO_GIVE, _LEFT_OVER, text(r"busy|in use|already (?:used|held|in use|acquired)|gpu-busy|exclusive|occupied|no free gpu|no idle gpu|\b(?:another|other) (?:container|process|job|user|workload)")),
         signs=(
             Sign(5, "the cluster has no free GPU for it", _NONE_TO_GIVE),
-            Sign(6, "another run or process holds the GPU", text(r"gpu[^\n]{0,60}(?:is |are )?(?:busy|in use by|held by|already (?:in use|used|acquired))|device or resource busy[^\n]{0,40}(?:kfd|dri|gpu)|/dev/(?:kfd|dri\S*)[^\n]{0,40}(?:device or resource busy|ebusy)|hiperrordevicealready\w+|hiperrorcontextalreadyinuse|all cuda-capable devices are busy|devices? (?:is|are) busy or unavailable|error\[gpu-busy\]|compute mode[^\n]{0,30}exclusive|no free gpus?\b|no idle gpu|(?:amdsmi|rsmi)_status_busy|gpus? (?:may be|is|are) occupied by")),
+            Sign(6, "another run or process holds the GPU", text(r"gpu[^\n]{0,60}(?:is |are )?(?:busy(?!\W{0,4}\d)|in use by|held by|already (?:in use|used|acquired))|device or resource busy[^\n]{0,40}(?:kfd|dri|gpu)|/dev/(?:kfd|dri\S*)[^\n]{0,40}(?:device or resource busy|ebusy)|hiperrordevicealready\w+|hiperrorcontextalreadyinuse|all cuda-capable devices are busy|devices? (?:is|are) busy or unavailable|error\[gpu-busy\]|compute mode[^\n]{0,30}exclusive|no free gpus?\b|no idle gpu|(?:amdsmi|rsmi)_status_busy|gpus? (?:may be|is|are) occupied by")),
             Sign(5, "a process of an earlier run holds it still", _LEFT_OVER),
             Sign(5, "somebody tells that another has it", text(r"\b(?:another|other) (?:container|process|job|user|workload)s? (?:already )?(?:uses?|holds?|occup\w+|has|have) (?:the |all )?gpus?\b")),
             Sign(-3, "its memory is what is lacking", text(r"out of memory")),
@@ -122,8 +122,8 @@ RULES = (
         symptom="slow",
         needs=any_of(remedy(r"miopen_find_mode"), text(r"second|minute|slow|\bnew (?:input )?(?:shape|resolution)|finish build|miopen|find_mode|first (?:run|iteration|convolution|step|decode)|warm ?-?up|\d{2,}(?:\.\d+)? ?s\b|took|tuning|autotun")),
         signs=(
-            Sign(4, "the first or every run takes minutes", text(rf"(?:executed|finished|done|completed|took|takes?|in)\b[^\n]{{0,30}}\b(?:\d{{3,}}(?:\.\d+)? ?(?:s\b|sec)|\d+ ?min)|{_FIRST}\b[\s\S]{{0,80}}?(?:slow|min|\d{{2,}}(?:\.\d+)? ?s\b|long|hour)|(?:slow|minutes|long|hours)[^\n]{{0,60}}(?:{_FIRST}|first time)|\bfirst time\b[^\n]{{0,80}}\btakes?\b[^\n]{{0,20}}\btime\b")),
-            Sign(3, "MIOpen searches or compiles kernels", text(r"miopen[^\n]{0,120}(?:find|search|compil|tun|perf db|find-db|missing|cache)|miopen_find_(?:mode|enforce)|find_mode|exhaustive|missing system database|miopenfindconvolution|naive_conv|hipconvolution")),
+            Sign(4, "the first or every run takes minutes", text(rf"(?<!weights )(?<!loading )(?<!shards )(?<!download )(?:executed|finished|done|completed|took|takes?|in)\b[^\n]{{0,30}}\b(?:\d{{3,}}(?:\.\d+)? ?(?:s\b|sec)|\d+ ?min)|{_FIRST}\b[\s\S]{{0,80}}?(?:slow|min|\d{{2,}}(?:\.\d+)? ?s\b|long|hour)|(?:slow|minutes|long|hours)[^\n]{{0,60}}(?:{_FIRST}|first time)|\bfirst time\b[^\n]{{0,80}}\btakes?\b[^\n]{{0,20}}\btime\b")),
+            Sign(3, "MIOpen searches or compiles kernels", text(r"miopen(?!\(hip\): (?:info2?|command|trace)\b)[^\n]{0,120}(?:find|search|compil|tun|perf db|find-db|missing|cache)|miopen_find_(?:mode|enforce)|find_mode|exhaustive|missing system database|miopenfindconvolution|naive_conv|hipconvolution")),
             Sign(4, "a compiler of kernels tells that it takes long", text(r"very slow compile|finish build \[\w+\], cost \d{2,}|torch\.compile takes \d{3,}")),
             Sign(4, "each new shape, or each start, is slow", text(r"\bnew (?:input |tensor |image )?(?:shape|resolution|size|length)s?\b[^\n]{0,40}(?:\b\d{2,} ?s\b|\bmin|slow|long)|\bminutes? (?:at|on|for) (?:each|every) (?:start|launch|run)\b|(?:each|every) (?:start|launch)\b[^\n]{0,40}\bminutes?\b")),
             Sign(3, "another way of MIOpen's to search changes it", remedy(r"miopen_find_mode")),

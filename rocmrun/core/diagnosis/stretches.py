@@ -1,5 +1,6 @@
 """How a long log is looked at: piece by piece, since what explains an error stands near it or is told as a fact."""
 
+import re
 from collections.abc import Iterator
 
 from rocmrun.core.diagnosis.body import Stretches
@@ -9,16 +10,20 @@ from rocmrun.core.diagnosis.evidence import Evidence
 SHORT = 120
 # Each piece has so many lines; the next begins in its middle, so that neighbours stand in one.
 PIECE = 60
+# A line that may be a fact although its key is a program's name.
+_KEYED = re.compile(r"[a-z][\w.-]{0,59}: \S")
 # Facts at the start and the end of a log are told of all of it: at most so many lines, with gaps of so many.
 _MOST_FACTS, _GAP = 40, 2
 
 
 def pieces(seen: Evidence) -> tuple[Evidence, ...]:
     """Return what is judged by itself: the whole of a short text, or each piece of a long one with the facts at its ends."""
-    numbers = sorted({line.number for body in (seen.log, seen.told) for line in body.lines})
-    if len(numbers) <= SHORT:
+    lines = {line.number for body in (seen.log, seen.told, seen.remedies) for line in body.lines}
+    if len(lines) <= SHORT:
         return (seen,)
-    facts = {line.number for line in seen.told.lines}
+    numbers = sorted(lines)
+    facts = {value.line.number for value in seen.values}
+    facts |= {line.number for line in seen.log.lines if _KEYED.match(line.text)}
     head, tail = _facts(numbers, facts), _facts(numbers[::-1], facts)
     return tuple(
         seen.near(_joined([*head, (numbers[start], numbers[end]), *tail]))

@@ -18,6 +18,10 @@ NO_GPU = (
     r"|\bhip_error_nodevice\b|\bno accelerator \([^\n)]{1,80}\)[^\n]{0,30} is available|failed to infer device type|torch is not able to use gpu|no compatible gpus were discovered"
     r"|no visible gpu devices|no supported devices found for platform rocm"
 )
+# A signal 9 as a code: 137 alone is a line, a count, a process.
+ENDED_137 = r"(?:(?:\b|_)(?:exit\w*|code|status|return\w*|rc|terminated|killed)[ :=\"'(\[]{0,4}(?:\w+[ :=\"'(]{1,3}){0,2}137\b|\(137\)|\b137 ?\()"
+# No kill, where an engine says that there was none.
+OOM_KILLED = r"oomkilled(?!\W{1,5}(?:false|no\b))"
 CRASH = r"segmentation fault|sigsegv|memory access fault|core dumped|signal 11\b|exit code 139|exited with 139"
 FAULT = (
     r"memory access fault|page not present|hsa_status_error_memory_fault|memory_aperture_violation"
