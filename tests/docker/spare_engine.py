@@ -38,7 +38,7 @@ def spare_engine(
     folder = Path(tempfile.mkdtemp(prefix="rrt-"))  # socket paths are short
     bridge = f"rrt{secrets.token_hex(4)}"
     try:
-        _make_data(folder / "data", disk)
+        make_data(folder / "data", disk)
         with _bridge(bridge), _daemon(folder, bridge, settings or {}):
             yield f"unix://{folder}/s"
     finally:
@@ -58,7 +58,8 @@ def _bridge(name: str) -> Iterator[None]:
         _run("ip", "link", "delete", name)
 
 
-def _make_data(folder: Path, size: str | None) -> None:
+def make_data(folder: Path, size: str | None) -> None:
+    """Make *folder*; with *size* it is a file system in memory, which goes with `unmount_below`."""
     folder.mkdir()
     if size is not None:
         _run("mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder))

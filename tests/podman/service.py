@@ -20,10 +20,11 @@ import pytest
 
 from scripts import registry
 from tests.docker.registry_content import unavailable
-from tests.docker.spare_engine import answers, unmount_below
+from tests.docker.spare_engine import answers, make_data, unmount_below
 from tests.workspace import Environment, Rocmrun
 
 START_SECONDS = 60
+DATA_SIZE = "1g"
 # Podman looks for its init program beside itself, and for a runtime on PATH.
 PROGRAMS = ("podman", "crun", "catatonit")
 SETTINGS = """
@@ -108,6 +109,8 @@ def podman_service() -> Iterator[Podman]:
     podman = Podman(folder=folder)
     parents = _cgroup_parents()
     try:
+        # In memory: the images have thousands of files, which come and go with the service.
+        make_data(folder / "data", DATA_SIZE)
         (folder / "containers.conf").write_text(SETTINGS, encoding="utf-8")
         (folder / "registries.conf").write_text(
             REGISTRIES.format(address=registry.ADDRESS), encoding="utf-8"
