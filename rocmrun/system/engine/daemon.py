@@ -116,7 +116,8 @@ class DockerEngine(EngineImages, EngineFiles, EngineContainers):
             version=version.get("Version", ""),
             api_version=version.get("ApiVersion", ""),
             address=engine_address(),
-            identity=info.get("ID") or None,
+            # Podman makes up another one for each answer.
+            identity=None if kind == "podman" else info.get("ID") or None,
             components=tuple(sorted(f"{name} {number}" for name, number in components)),
             kernel=info.get("KernelVersion"),
             operating_system=info.get("OperatingSystem"),

@@ -142,12 +142,12 @@ def test_a_rootless_one_says_so_in_a_field_of_its_own(
     daemon: ScriptedRegistry, engine: DockerEngine, options: list[str]
 ) -> None:
     """Podman 4.3 alone there, Docker among its options."""
-    info = {"SecurityOptions": options, "Rootless": True}
+    info = {"ID": "made up anew", "SecurityOptions": options, "Rootless": True}
     daemon.script = lambda request: answer(VERSION if request.path.endswith("/version") else info)
 
     facts = engine.facts()
 
-    assert (facts.podman, facts.rootless) == (True, True)
+    assert (facts.podman, facts.rootless, facts.identity) == (True, True, None)
     assert facts.security_options.count("name=rootless") == 1
 
 
