@@ -75,7 +75,7 @@ def _engine(engine: EngineFacts | None) -> tuple[object, ...]:
         return ()
     return (
         engine.kind,
-        engine.key,
+        engine.identity,
         engine.version,
         engine.components,
         engine.default_runtime,
