@@ -51,8 +51,8 @@ class _Text:
         return known
 
     def _search(self, pattern: str) -> Iterator[re.Match[str]]:
-        if self._words.may_match(pattern):
-            yield from compiled(pattern).finditer(self._text)
+        for start, end in self._words.around(pattern):
+            yield from compiled(pattern).finditer(self._text, start, end)
 
     def _place(self, match: re.Match[str]) -> int:
         return bisect_right(self._starts, match.start()) - 1

@@ -1,7 +1,7 @@
 """Which words a pattern cannot do without: most patterns need not be tried on most texts."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -11,6 +11,10 @@ _parser = import_module("re._parser")
 
 # Of each group at least one word must stand in the text.
 Needed = tuple[frozenset[str], ...]
+# What a pattern finds may begin or end so many characters before or behind a word's line.
+_BESIDE = 1_000
+# It takes as long to search a text of this length as to look where to search it.
+_SMALL = 4 * _BESIDE
 # Shorter words are in nearly every text.
 SHORTEST = 3
 
@@ -24,9 +28,36 @@ class Words:
         self._parts = {text[at : at + SHORTEST] for at in range(len(text) - SHORTEST + 1)}
         self._known: dict[str, bool] = {}
 
-    def may_match(self, pattern: str) -> bool:
-        """Whether all that *pattern* cannot do without is there."""
-        return all(any(map(self._has, words)) for words in needed(pattern))
+    def around(self, pattern: str) -> list[tuple[int, int]]:
+        """Return the parts of the text, whole lines, that *pattern* can be found in."""
+        groups = [[word for word in words if self._has(word)] for words in needed(pattern)]
+        if not all(groups):
+            return []
+        if not groups or len(self._text) < _SMALL:
+            return [(0, len(self._text))]
+        rarest = min(groups, key=lambda words: sum(map(self._text.count, words)))
+        return self._lines_around(sorted(place for word in rarest for place in self._places(word)))
+
+    def _places(self, word: str) -> Iterator[int]:
+        place = self._text.find(word)
+        while place >= 0:
+            yield place
+            place = self._text.find(word, place + 1)
+
+    def _lines_around(self, places: list[int]) -> list[tuple[int, int]]:
+        parts: list[tuple[int, int]] = []
+        for place in places:
+            if parts and place + _BESIDE <= parts[-1][1]:
+                continue
+            line = self._text.rfind("\n", 0, place) + 1
+            start = self._text.rfind("\n", 0, max(line - _BESIDE, 0)) + 1
+            end = self._text.find("\n", place + _BESIDE)
+            end = end if end >= 0 else len(self._text)
+            if parts and start <= parts[-1][1] + 1:
+                parts[-1] = (parts[-1][0], end)
+            else:
+                parts.append((start, end))
+        return parts
 
     def _has(self, word: str) -> bool:
         known = self._known.get(word)

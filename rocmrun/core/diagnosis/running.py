@@ -20,7 +20,7 @@ from rocmrun.core.diagnosis.looks import (
 from rocmrun.core.diagnosis.words import ENDED_137, NO_GPU, OOM_KILLED
 
 _HARDWARE = text(
-    r"uncorrectable|ecc_?not_?correctable|reason ?: ?ecc\b|\bras\b(?!: correctable)[^\n]{0,60}(?:error|fatal|poison|ue\b|count|bad page|threshold)|ecc[^\n]{0,30}(?:error|uncorrectable|double)|double[- ]bit|cper_severity|\bcper\b|aca entry|aca bank|\[hardware error\](?!: (?:tsc |processor |cpu \d+: machine check|machine check events))|poison (?:is )?(?:consumed|consumption|detected|creation)|erre\w*event_\w+|athub_interrupt|(?<!no )bad[-_ ]pages?\b(?!\W{1,3}(?:0\b|none|no\b))|mca_\w+|gpu_health\W{1,3}0"
+    r"uncorrectable|ecc_?not_?correctable|reason ?: ?ecc\b|\bras\b(?!: correctable)[^\n]{0,60}(?:error|fatal|poison|ue\b|count|bad page|threshold)|(?<![0-9a-f])ecc(?![0-9a-f])[^\n]{0,30}(?:error|uncorrectable|double)|double[- ]bit|cper_severity|\bcper\b|aca entry|aca bank|\[hardware error\](?!: (?:tsc |processor |cpu \d+: machine check|machine check events))|poison (?:is )?(?:consumed|consumption|detected|creation)|erre\w*event_\w+|athub_interrupt|(?<!no )bad[-_ ]pages?\b(?!\W{1,3}(?:0\b|none|no\b))|mca_\w+|gpu_health\W{1,3}0"
 )
 # A bus or a memory mended it by itself; firmware tells that of other devices too.
 _CORRECTED = all_of(
@@ -72,7 +72,7 @@ RULES = (
         signs=(
             Sign(6, "memory of the GPU is used up", _GPU_MEMORY_FULL),
             Sign(2, "the card's memory is shown as full", text(r"\bvram\W{0,3}%?\W{0,3}(?:9[5-9]|100)\b|memory of the card is full")),
-            Sign(1, "another process or a carve-out holds it", text(r"\bpid\b[^\n]{0,120}(?:\d ?[mg]i?b\b|\bvram\b|memory|in use)|(?:memory|vram|used by|held by)[^\n]{0,120}\bpid\b|process \d+ has|carve|bios_vram|\bpinned\b|\bgtt\b")),
+            Sign(1, "another process or a carve-out holds it", text(r"\bpid\b\W{0,3}\d+\W[^\n]{0,60}\b(?:uses|used|using|holds|has|owns)\b|\b(?:used|held|occupied) by[^\n]{0,60}\bpid\b|process \d+ has|carve|bios_vram|\bpinned\b|\bgtt\b")),
             Sign(-3, "a process of an earlier run holds it still", _LEFT_OVER),
             Sign(-6, "more is free than what was asked for", request_fits),
             Sign(-6, "the kernel killed a process at a limit of main memory", text(rf"{OOM_KILLED}|memory cgroup|killed process|{ENDED_137}")),
