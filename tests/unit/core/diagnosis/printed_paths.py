@@ -98,7 +98,7 @@ PRINTED: tuple[tuple[str, str, str], ...] = (
     ("path-eacces-nonroot", "systemd/systemd-stable src/core/executor.c", "my.service: Failed at step EXEC spawning /opt/app/bin/serve: Permission denied"),
     ("path-eacces-nonroot", "node, spawn of a file that may not be executed", "Error: spawn /opt/rocm/bin/rocminfo EACCES"),
     ("path-eacces-nonroot", "CPython Lib/subprocess.py", "PermissionError: [Errno 13] Permission denied: '/opt/rocm/bin/rocminfo'"),
-    ("path-eacces-nonroot", "unverified: runc libcontainer/standard_init_linux.go", "exec /entrypoint.sh: permission denied"),
+    ("path-eacces-nonroot", "opencontainers/runc internal/linux/linux.go", "exec /entrypoint.sh: permission denied"),
     ("path-eacces-nonroot", "opencontainers/runc libcontainer/standard_init_linux.go, through containerd", 'Error: failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: exec: "./start.sh": permission denied: unknown'),
     ("path-eacces-nonroot", "bash execute_cmd.c", "/entrypoint.sh: line 8: /usr/local/bin/serve: Permission denied"),
 )  # fmt: skip

@@ -14,7 +14,7 @@ PRINTED: tuple[tuple[str, str, str], ...] = (
     ("oom-vram", "ROCm/onnxruntime v1.19.0 onnxruntime/core/providers/rocm/rocm_call.cc", "HIP failure 2: out of memory ; GPU=0 ; hostname=node ; file=rocm_allocator.cc ; line=36 ; expr=hipMalloc((void**)&p, size);"),
     ("oom-vram", "ggerganov/llama.cpp ggml/src/ggml-cuda/ggml-cuda.cu", "ROCm error: out of memory\n  current device: 0, in function alloc at ggml-cuda.cu:412"),
     ("oom-vram", "ggerganov/llama.cpp ggml/src/ggml-alloc.c", "ggml_gallocr_reserve_n: failed to allocate ROCm0 buffer of size 1073741824"),
-    ("oom-vram", "unverified: ggml-org/llama.cpp src/llama-context.cpp", "llama_init_from_model: failed to initialize the context: failed to allocate compute pp buffers"),
+    ("oom-vram", "ROCm/llama.cpp src/llama-context.cpp", "llama_init_from_model: failed to initialize the context: failed to allocate compute pp buffers"),
     ("oom-vram", "ggerganov/llama.cpp ggml/src/ggml-vulkan/ggml-vulkan.cpp", "ggml_vulkan: Device memory allocation of size 4294967296 failed.\nggml_vulkan: vk::Device::allocateMemory: ErrorOutOfDeviceMemory"),
     ("oom-vram", "leejet/stable-diffusion.cpp master-665 src/ggml_extend.hpp", "[ERROR] ggml_extend.hpp:1133 - unet alloc runtime params backend buffer failed, num_tensors = 686"),
     ("oom-vram", "ROCm/vllm vllm/v1/core/kv_cache_utils.py", "ValueError: To serve at least one request with the models's max seq len (32768), (4.00 GiB KV cache is needed, which is larger than the available KV cache memory (1.20 GiB)."),
