@@ -139,7 +139,8 @@ def _why_removable(evidence: Evidence, item: str) -> dict[str, Any]:
     ]
     passed = f"passed {finding.passes} of {finding.runs} runs without it"
     if in_place:
-        passed = f"{', '.join(in_place)} does what the job needs of it; {passed}"
+        do = "does" if len(in_place) == 1 else "do"
+        passed = f"{', '.join(in_place)} {do} what the job needs of it; {passed}"
     quiet = f"jobs can lose without a word: {entry.wanted_by}" if entry.quiet else ""
     return {"evidence": passed, "warning": "" if in_place else quiet}
 

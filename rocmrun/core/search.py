@@ -9,14 +9,13 @@ asks (`bench/search.py`), and the same answer.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
+from rocmrun.core.search_answers import Answers, repeated
 from rocmrun.core.search_space import (
     Ask,
     Finding,
     Members,
     Offer,
-    Purpose,
     Question,
     Settings,
     Space,
@@ -42,17 +41,15 @@ class Search:
         """Prepare a search of *space*; nothing is asked yet. *offer* may widen it by what only runs can tell."""
         self._space = space
         self._order = space.cures_first
-        self._ask = ask
         self._offer = offer
         self._settings = settings or Settings()
-        self._known: dict[tuple[Members, bool], list[bool]] = {}
+        self._answers = Answers(ask, self._settings.jobs)
         self._best: Members = space.asked
         self._proven: set[str] = set()
         self._chance: Members | None = None
         self._floor: Members | None = None
         self._confirm = 1
         self._rounds = 0
-        self._purpose: Purpose = "gate"
         self._deep = False
 
     @property
@@ -76,9 +73,9 @@ class Search:
             self._best, self._deep = self._space.asked, self._settings.deep
         self._widen()
         for _ in range(MOST_SEARCHES):
-            self._purpose = "search"
+            self._answers.purpose = "search"
             found = self._search()
-            self._purpose = "proof"
+            self._answers.purpose = "proof"
             self._best = self._without_idle(found)
             if self._verified():
                 return self._finding("found")
@@ -90,25 +87,25 @@ class Search:
     def _gate(self) -> bool:
         """The permissive side must pass: twice, or once among failures that are told, and the thorough test too."""
         asked = self._space.asked
-        first = [_repeated(asked, 2)]
+        first = [repeated(asked, 2)]
         if self._settings.jobs >= BATCH_FROM:
             first.append([Question(members=frozenset())])
-        self._answer([question for questions in first for question in questions])
+        self._answers.ask([question for questions in first for question in questions])
         tries = 2
-        while not any(self._answers(asked)) and tries < 2 + self._settings.retries:
+        while not any(self._answers.of(asked)) and tries < 2 + self._settings.retries:
             tries += 1
-            self._answer(_repeated(asked, tries))
-        return any(self._answers(asked)) and self._deep_passes(asked)
+            self._answers.ask(repeated(asked, tries))
+        return any(self._answers.of(asked)) and self._deep_passes(asked)
 
     def _least_suffices(self) -> bool:
         """Whether the minimal side, which passed once, passes as often as is asked for; a pass by chance does not count."""
         self._best = frozenset()
         if not self._settings.verify_least:
             return self._deep_passes(self._best)
-        self._purpose = "proof"
+        self._answers.purpose = "proof"
         if self._verified():
             return True
-        seen = self._answers(self._best, deep=self._settings.deep)
+        seen = self._answers.of(self._best, deep=self._settings.deep)
         if sum(seen) * 2 < len(seen):
             self._chance = self._best
         self._confirm += 1
@@ -116,19 +113,17 @@ class Search:
 
     def _widen(self) -> None:
         if self._offer is not None:
-            self._purpose = "search"
-            self._space = self._offer(self._passes_in)
-            self._order = self._space.cures_first
+            self._answers.purpose = "search"
+            passed: list[Members] = []
 
-    def _passes_in(self, members: Members, tries: int) -> bool:
-        """Whether a set passes in one of the first *tries* tries."""
-        for number in range(1, tries + 1):
-            self._answer(_repeated(members, number))
-            if any(self._answers(members)):
-                # A failure beside a pass was chance: what asks next finds the pass.
-                self._known[members, False].sort(reverse=True)
-                return True
-        return False
+            def passes(members: Members, tries: int) -> bool:
+                passed.extend([members] if self._answers.pass_in(members, tries) else [])
+                return members in passed
+
+            self._space = self._offer(passes)
+            self._order = self._space.cures_first
+            within = [members for members in passed if members <= set(self._order)]
+            self._best = min((self._best, *within), key=self._space.unwelcome)
 
     def _search(self) -> Members:
         self._floor = self._guessed()
@@ -231,16 +226,16 @@ class Search:
 
     def _passes_of(self, members: Members, runs: int) -> int:
         deep = self._settings.deep
-        self._answer(_repeated(members, runs, deep=deep))
-        return sum(self._answers(members, deep=deep)[:runs])
+        self._answers.ask(repeated(members, runs, deep=deep))
+        return sum(self._answers.of(members, deep=deep)[:runs])
 
     def _deep_passes(self, members: Members) -> bool:
         if not self._settings.deep:
             return True
         retries = self._settings.retries
         for tries in range(1, 2 + retries):
-            self._answer(_repeated(members, tries, deep=True))
-            if any(self._answers(members, deep=True)):
+            self._answers.ask(repeated(members, tries, deep=True))
+            if any(self._answers.of(members, deep=True)):
                 return True
         return False
 
@@ -252,14 +247,14 @@ class Search:
         floor = self._floor
         asked = [one for one in sets if floor is None or not floor <= one]
         for tries in range(1, self._confirm + 1):
-            hopeful = [one for one in asked if all(self._answers(one, deep=self._deep)[:tries])]
-            self._answer([q for one in hopeful for q in _repeated(one, tries, deep=self._deep)])
+            hopeful = [one for one in asked if all(self._answers.of(one, deep=self._deep)[:tries])]
+            self._answers.ask([q for one in hopeful for q in repeated(one, tries, deep=self._deep)])
         passed = [
-            one not in asked or all(self._answers(one, deep=self._deep)[: self._confirm])
+            one not in asked or all(self._answers.of(one, deep=self._deep)[: self._confirm])
             for one in sets
         ]
         good = [one for one, passes in zip(sets, passed, strict=True) if passes and one in asked]
-        self._best = min((self._best, *good), key=len)
+        self._best = min((self._best, *good), key=self._space.unwelcome)
         return passed
 
     def _fail_for_sure(self, sets: Sequence[Members]) -> list[bool]:
@@ -267,30 +262,15 @@ class Search:
         deep = self._deep
         unsure = [one for one in sets if one != self._chance]
         for tries in range(1, 2 + self._settings.retries):
-            failing = [one for one in unsure if not any(self._answers(one, deep=deep))]
-            self._answer([q for one in failing for q in _repeated(one, tries, deep=deep)])
-        return [one == self._chance or not any(self._answers(one, deep=deep)) for one in sets]
-
-    def _answers(self, members: Members, *, deep: bool = False) -> list[bool]:
-        return self._known.get((members, deep), [])
-
-    def _answer(self, questions: Sequence[Question]) -> None:
-        """Ask what is not known yet, each question once, in batches of as many as may run at once."""
-        new: dict[Question, None] = {}
-        for question in questions:
-            if question.attempt >= len(self._answers(question.members, deep=question.deep)):
-                new[replace(question, purpose=self._purpose)] = None
-        pending, jobs = list(new), self._settings.jobs
-        for start in range(0, len(pending), jobs):
-            batch = pending[start : start + jobs]
-            for question, answer in zip(batch, self._ask(batch), strict=True):
-                self._known.setdefault((question.members, question.deep), []).append(answer)
+            failing = [one for one in unsure if not any(self._answers.of(one, deep=deep))]
+            self._answers.ask([q for one in failing for q in repeated(one, tries, deep=deep)])
+        return [one == self._chance or not any(self._answers.of(one, deep=deep)) for one in sets]
 
     def _finding(self, status: Status) -> Finding:
         deep = self._settings.deep
         asked = self._space.asked
-        seen = self._answers(self._best, deep=deep)
-        control = [*self._answers(asked), *(self._answers(asked, deep=True) if deep else ())]
+        seen = self._answers.of(self._best, deep=deep)
+        control = [*self._answers.of(asked), *(self._answers.of(asked, deep=True) if deep else ())]
         return Finding(
             status=status,
             minimal=tuple(element for element in self._space.elements if element in self._best),
@@ -300,10 +280,6 @@ class Search:
             control_passes=sum(control),
             control_runs=len(control),
         )
-
-
-def _repeated(members: Members, times: int, *, deep: bool = False) -> list[Question]:
-    return [Question(members=members, attempt=number, deep=deep) for number in range(times)]
 
 
 def _alike(rest: Sequence[str], floor: Members) -> int:

@@ -78,6 +78,11 @@ class Space:
         """Return a space without alternatives, groups or pairs."""
         return cls(elements=tuple(elements), asked=frozenset(elements))
 
+    def unwelcome(self, members: Members) -> tuple[int, ...]:
+        """Return a key that is smaller for a set the sooner its least welcome elements are lacking in it."""
+        places = {element: place for place, element in enumerate(self.elements)}
+        return tuple(sorted((places[element] for element in members), reverse=True))
+
     @property
     def cures_first(self) -> tuple[str, ...]:
         """The elements so that a harm is dropped before its cures are."""
@@ -101,7 +106,7 @@ class Finding:
     Attributes:
         status: "found"; "never": not even the permissive side passes; "unstable": answers contradict each
             other; "stopped": the budget was spent.
-        minimal: The smallest set that is known to pass, in order of preference.
+        minimal: The most welcome set that is known to pass, in order of preference.
         proven: Those of its elements without which it failed, each by itself.
         passes, runs: How often the set passed when it was verified.
         control_passes, control_runs: How often the permissive side passed.

@@ -165,11 +165,10 @@ def _held(record: TrialRecord, whole: set[str], ends: tuple[str, str]) -> str:
         return ends[0]
     if not held:
         return ends[1]
-    return (
-        f"without {', '.join(left)}"
-        if len(left) <= len(held)
-        else f"only {', '.join(sorted(without_smaller(held)))}"
-    )
+    if len(left) > len(held):
+        return f"only {', '.join(sorted(without_smaller(held)))}"
+    instead = sorted(without_smaller(held) - whole)
+    return f"without {', '.join(left)}" + (f", with {', '.join(instead)}" if instead else "")
 
 
 def _line(number: int, record: TrialRecord, what: str) -> str:

@@ -260,7 +260,7 @@ def test_what_the_quick_test_does_not_see_is_searched_thoroughly() -> None:
     assert deep.count(False) == 3
 
 
-def test_a_spent_budget_leaves_the_smallest_set_known_to_pass() -> None:
+def test_a_spent_budget_leaves_the_most_welcome_set_known_to_pass() -> None:
     """What is left out was seen to be left out; nothing is claimed to be proven."""
     predicate = needs("ck")
 
@@ -414,3 +414,17 @@ def test_a_budget_may_end_while_something_is_offered() -> None:
     found = Search(Space.of(NAMES), Asked(needs("h"), most=3), None, offer).run()
 
     assert (heard, found.status, found.minimal) == ([], "stopped", NAMES)
+
+
+def test_a_budget_that_ends_after_an_offer_passed_leaves_what_was_offered() -> None:
+    """Two mild elements are more, and more welcome than the wide one in whose place they passed."""
+
+    def offer(passes: Passes) -> Space:
+        assert passes(frozenset("mn"), 1)
+        return Space(elements=("m", "n", "wide"), asked=frozenset({"wide"}))
+
+    asked = Asked(lambda members: bool(members & {"wide"}) or members >= {"m", "n"}, most=4)
+
+    found = Search(Space.of(("wide",)), asked, None, offer).run()
+
+    assert (found.status, found.minimal) == ("stopped", ("m", "n"))
