@@ -1,11 +1,10 @@
 """A minimal side in other words: a profile, a compose file, a Kubernetes securityContext."""
 
 import hashlib
-import json
 import math
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from rocmrun.core.certificate import Certificate, PrivilegeVerdict
@@ -19,6 +18,7 @@ from rocmrun.core.seccomp_tailored import TailoredSeccomp
 from rocmrun.core.text import MIB, printable
 from rocmrun.core.tmpfs_offer import LOST, TMPFS
 from rocmrun.core.toml import KeyPath, dump_toml
+from rocmrun.core.yaml import dump_yaml
 
 COMMENT = 160
 # The first words of every profile that is written here, by which one is told from a person's own.
@@ -146,7 +146,9 @@ def compose_form(plan: Plan) -> str:
     ]
     service: dict[str, Any] = {
         "image": image_name(plan),
+        "entrypoint": list(plan.entrypoint or ()),
         "command": list(plan.command),
+        "working_dir": plan.workdir,
         "user": plan.user,
         "group_add": [str(group) for group in plan.groups],
         "cap_drop": ["ALL"],
@@ -171,11 +173,25 @@ def compose_form(plan: Plan) -> str:
         "ulimits": {u.name: {"soft": u.soft, "hard": u.hard} for u in plan.ulimits},
         "sysctls": dict(plan.sysctls),
         "ports": [f"{p.address}:{p.host_port}:{p.container_port}/{p.protocol}" for p in plan.ports],
-        "environment": dict(plan.env),
+        # Null has compose hand over the caller's.
+        "environment": dict(plan.env) | dict.fromkeys(plan.env_from),
     }
     kept = {key: value for key, value in service.items() if value not in ("", [], {}, 0)}
     notes = _unsaid(plan, compose=True)
-    return "".join(f"# {note}\n" for note in notes) + _yaml({"services": {"job": kept}})
+    return "".join(f"# {note}\n" for note in notes) + dump_yaml(
+        {"services": {"job": _uninterpolated(kept)}}
+    )
+
+
+def _uninterpolated(value: Any) -> Any:
+    """Return *value* with every dollar doubled: compose fills in variables in all values, and in no key."""
+    if isinstance(value, str):
+        return value.replace("$", "$$")
+    if isinstance(value, list):
+        return [_uninterpolated(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _uninterpolated(item) for key, item in value.items()}
+    return value
 
 
 def kubernetes_form(plan: Plan) -> str:
@@ -220,7 +236,7 @@ def kubernetes_form(plan: Plan) -> str:
             for target, size in in_memory.items()
         ]
     notes = _unsaid(plan, compose=False)
-    return "".join(f"# {note}\n" for note in notes) + _yaml({"spec": pod})
+    return "".join(f"# {note}\n" for note in notes) + dump_yaml({"spec": pod})
 
 
 def _volume_name(target: str) -> str:
@@ -268,31 +284,3 @@ def _unsaid(plan: Plan, *, compose: bool) -> list[str]:
         notes.append("An emptyDir in memory is lost with the Pod, counts as the container's memory, and has no noexec.")  # fmt: skip
     notes.append("Mounts and environment are the job's.")
     return notes
-
-
-def _yaml(value: Mapping[str, Any], depth: int = 0) -> str:
-    """Return *value* as YAML: scalars as JSON, which is YAML."""
-    return "".join(f"{line}\n" for line in _block(value, depth))
-
-
-def _block(value: Mapping[str, Any] | Sequence[Any], depth: int) -> Iterator[str]:
-    pad = "  " * depth
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            if isinstance(item, Mapping | list) and item:
-                yield f"{pad}{_key(key)}:"
-                yield from _block(item, depth + 1)
-            else:
-                yield f"{pad}{_key(key)}: {json.dumps(item)}"
-        return
-    for item in value:
-        if isinstance(item, Mapping) and item:
-            first, *rest = _block(item, depth + 1)
-            yield f"{pad}- {first.lstrip()}"
-            yield from rest
-        else:
-            yield f"{pad}- {json.dumps(item)}"
-
-
-def _key(key: str) -> str:
-    return key if key.replace("_", "").isalnum() and not key.isdigit() else json.dumps(key)
