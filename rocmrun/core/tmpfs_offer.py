@@ -8,7 +8,7 @@ from typing import Literal
 
 from rocmrun.core.host_paths import is_inside, touches
 from rocmrun.core.plan import Plan
-from rocmrun.core.text import MIB, human_size
+from rocmrun.core.text import MIB, human_size, one_line
 from rocmrun.core.verification import CertificateRecord
 from rocmrun.core.writes import Writes, directory_of
 
@@ -37,12 +37,29 @@ class Place:
 
     Attributes:
         new: Whether the job made it, so that nothing of the image is hidden by a tmpfs there.
-        named_by: What tells of it, a sentence each.
+        changed: How many paths the engine lists as changed in it.
+        refused: What the job said was read-only in it.
     """
 
     path: str
     new: bool = False
-    named_by: tuple[str, ...] = ()
+    changed: int = 0
+    refused: tuple[str, ...] = ()
+
+    @property
+    def named_by(self) -> tuple[str, ...]:
+        """What tells of it, a sentence each."""
+        paths = "a path" if self.changed == 1 else f"{self.changed} paths"
+        listed = (f"the engine lists {paths} changed there",) if self.changed else ()
+        return (
+            *listed,
+            *(f"the job said that {one_line(path)} is read-only" for path in self.refused),
+        )
+
+    def with_what_names(self, other: "Place") -> "Place":
+        """Return it with what tells of *other*, which lies in it."""
+        refused = tuple(dict.fromkeys((*self.refused, *other.refused)))
+        return replace(self, changed=self.changed + other.changed, refused=refused)
 
 
 class TriedPlace(CertificateRecord):
@@ -95,22 +112,13 @@ def places_of(
     """Return where a job writes beside what is *known*: by what the engine lists, then by what it said was read-only."""
     found = {place.path: place for place in known}
     for directory in (directory for one in writes for directory in one.directories):
-        things = "a path" if directory.paths == 1 else f"{directory.paths} paths"
-        place = Place(
-            path=directory.path,
-            new=directory.new,
-            named_by=(f"the engine lists {things} changed there",),
-        )
+        place = Place(path=directory.path, new=directory.new, changed=directory.paths)
         found.setdefault(place.path, place)
     for path in refused:
         place = _place_of(path, found)
-        found[place.path] = _named(place, f"the job said that {path} is read-only")
+        found[place.path] = place.with_what_names(Place(path=place.path, refused=(path,)))
     found.pop("", None)
     return tuple(found[path] for path in sorted(found))
-
-
-def _named(place: Place, *said: str) -> Place:
-    return replace(place, named_by=tuple(dict.fromkeys((*place.named_by, *said))))
 
 
 def _place_of(path: str, known: dict[str, Place]) -> Place:
@@ -169,7 +177,7 @@ def _outermost(places: Sequence[Place]) -> list[Place]:
     found: list[Place] = []
     for place in sorted(places, key=lambda place: place.path.split("/")):
         if found and is_inside(place.path, found[-1].path):
-            found[-1] = _named(found[-1], *place.named_by)
+            found[-1] = found[-1].with_what_names(place)
         else:
             found.append(place)
     return found
@@ -239,7 +247,7 @@ def _told(left_out: Iterable[LeftOutPlace]) -> str:
     """Return the places with the reason for each, those with the same reason together and not all of many."""
     paths: dict[str, list[str]] = {}
     for place in left_out:
-        paths.setdefault(place.why, []).append(place.path)
+        paths.setdefault(place.why, []).append(one_line(place.path))
     more = {why: len(each) - MOST_PLACES for why, each in paths.items()}
     return "; ".join(
         f"{', '.join(each[:MOST_PLACES])}{f' and {more[why]} more' if more[why] > 0 else ''}: {why}"

@@ -81,18 +81,16 @@ def test_places_come_from_the_engine_and_from_what_the_job_said() -> None:
     found = places_of([writes], ["/app/state/db", "/app/other/x", "/app/state", "relative/x"])
 
     assert found == (
-        Place(path="/app/other", named_by=("the job said that /app/other/x is read-only",)),
-        Place(
-            path="/app/state",
-            new=True,
-            named_by=(
-                "the engine lists 2 paths changed there",
-                "the job said that /app/state/db is read-only",
-                "the job said that /app/state is read-only",
-            ),
-        ),
-        Place(path="/var/log", named_by=("the engine lists a path changed there",)),
+        Place(path="/app/other", refused=("/app/other/x",)),
+        Place(path="/app/state", new=True, changed=2, refused=("/app/state/db", "/app/state")),
+        Place(path="/var/log", changed=1),
     )
+    assert found[1].named_by == (
+        "the engine lists 2 paths changed there",
+        "the job said that /app/state/db is read-only",
+        "the job said that /app/state is read-only",
+    )
+    assert found[2].named_by == ("the engine lists a path changed there",)
     assert [(one.path, one.new) for one in wider(found)] == [
         ("/app/other", False), ("/app", False), ("/var/log", False),
     ]  # fmt: skip
@@ -165,3 +163,24 @@ def test_a_kept_writable_root_says_why_no_tmpfs_does(tried: TmpfsTried, said: st
     """And what is narrower all the same."""
     assert note_on("rootfs:rw", tried).startswith(said)
     assert note_on("cap:SYS_NICE", tried) == ""
+
+
+def test_what_is_told_of_places_stays_on_its_line() -> None:
+    """A name is whoever's made the directory, and may hold a line end, or what a terminal obeys."""
+    place = Place(path="/app", refused=("/app/a\nb\x1b[2J",))
+    left_out = (LeftOutPlace(path="/new\nline", why="of its name"),)
+
+    assert place.named_by == ("the job said that /app/a b is read-only",)
+    assert "/new line: of its name" in note_on("rootfs:rw", TmpfsTried(left_out=left_out))
+
+
+def test_what_lies_in_a_place_is_counted_with_it() -> None:
+    """One number for all of it."""
+    tried, _ = choose(
+        [Place(path="/app", changed=1), Place(path="/app/new", new=True, changed=2, refused=("/app/new/x",))],
+        PLAN, program="", written_bytes=None,
+    )  # fmt: skip
+
+    assert [place.named_by for place in tried] == [
+        ("the engine lists 3 paths changed there", "the job said that /app/new/x is read-only")
+    ]
