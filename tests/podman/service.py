@@ -107,7 +107,7 @@ def podman_service() -> Iterator[Podman]:
         unavailable(f"not installed: {', '.join(missing)} (make test installs them)")
     folder = Path(tempfile.mkdtemp(prefix="rrp-"))  # socket paths are short
     podman = Podman(folder=folder)
-    parents = _cgroup_parents()
+    shared = _shared_folders()
     try:
         # In memory: the images have thousands of files, which come and go with the service.
         make_data(folder / "data", DATA_SIZE)
@@ -120,7 +120,7 @@ def podman_service() -> Iterator[Podman]:
     finally:
         unmount_below(folder)
         shutil.rmtree(folder)
-        _remove_cgroups(_cgroup_parents() - parents)
+        _remove_empty(_shared_folders() - shared)
 
 
 @contextlib.contextmanager
@@ -155,15 +155,16 @@ def _await_answer(process: subprocess.Popen[bytes], folder: Path) -> None:
         time.sleep(0.1)
 
 
-def _cgroup_parents() -> frozenset[Path]:
-    return frozenset(Path("/sys/fs/cgroup").glob("*/libpod_parent")) | frozenset(
-        Path("/sys/fs/cgroup").glob("libpod_parent")
-    )
+def _shared_folders() -> frozenset[Path]:
+    """Return the folders that there are for every Podman's containers: of their cgroups, and of the runtime's states."""
+    groups = Path("/sys/fs/cgroup")
+    found = (*groups.glob("libpod_parent"), *groups.glob("*/libpod_parent"))
+    return frozenset(found) | frozenset(Path("/run").glob("crun"))
 
 
-def _remove_cgroups(parents: frozenset[Path]) -> None:
-    """Take away the empty groups that this service made; one that is in use stays."""
-    for parent in parents:
-        for group in (*sorted(parent.glob("*/"), reverse=True), parent):
+def _remove_empty(folders: frozenset[Path]) -> None:
+    """Take away what this service made; what is in use stays."""
+    for folder in folders:
+        for path in (*sorted(folder.glob("*/"), reverse=True), folder):
             with contextlib.suppress(OSError):
-                group.rmdir()
+                path.rmdir()
