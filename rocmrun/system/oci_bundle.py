@@ -49,7 +49,9 @@ def _bundle(shim: int, container_id: str, root: Path) -> Path:
     told = words[words.index(_BUNDLE) + 1] if _BUNDLE in words[:-1] else ""
     if container_id in told:
         return root / told.lstrip("/")
-    msg = f"the parent of the container's first process works in {directory}, which is not its bundle"
+    msg = (
+        f"the parent of the container's first process works in {directory}, which is not its bundle"
+    )
     raise SeccompBaseUnknown(msg, hint=_FILE_HINT)
 
 
