@@ -36,7 +36,7 @@ from rocmrun.usecases.privilege_gate import (
 )
 from rocmrun.usecases.privilege_request import DiffRequest, check_policy, refuse_wider
 from rocmrun.usecases.privilege_sides import Sides, load_minimal, make_sides
-from rocmrun.usecases.privilege_tmpfs import TmpfsOffer
+from rocmrun.usecases.privilege_tmpfs import TmpfsOffer, make_offer
 from rocmrun.usecases.privilege_trials import PrivilegeTrials, Spending
 from rocmrun.usecases.record_evidence import record_evidence
 from rocmrun.usecases.run_report import now
@@ -173,7 +173,9 @@ class _Diff:
             check_sight(self.sides, self._asked, self.voice)
             leave_out_what_cannot_start(self.sides, self._asked.trials, self.voice)
             self._record()
-            search = Search(self._space(), self._ask, self._settings, self._make_offer())
+            retries = self._settings.retries
+            self._offer = make_offer(self.sides, self._asked, retries, self.voice, self._space)
+            search = Search(self._space(), self._ask, self._settings, self._offer)
             finding = search.run()
             tailored = self._tailored(finding)
         except (Interrupted, Unavailable) as error:
@@ -198,20 +200,6 @@ class _Diff:
             self._recording = record_evidence(self.request.recorder, self._asked, self.voice)
         if self._tailoring is not None:
             self._tailoring.hints = self._recording.calls_seen
-
-    def _make_offer(self) -> TmpfsOffer | None:
-        """Look for a tmpfs in place of a writable root, where that is what varies."""
-        if ROOTFS not in self.sides.permissive:
-            return None
-        self._offer = TmpfsOffer(
-            sides=self.sides,
-            asked=self._asked,
-            retries=self._settings.retries,
-            voice=self.voice,
-            space=self._space,
-        )
-        self._offer.prepare()
-        return self._offer
 
     def _space(self) -> Space:
         """Return what is searched, with guesses where something was recorded."""

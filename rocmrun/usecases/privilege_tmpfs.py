@@ -20,6 +20,16 @@ from rocmrun.usecases.privilege_sides import Sides
 from rocmrun.usecases.privilege_trials import PrivilegeTrials
 
 
+def make_offer(
+    sides: Sides, asked: PrivilegeTrials, retries: int, voice: Voice, space: Callable[[], Space]
+) -> "TmpfsOffer | None":
+    """Return the offer of a tmpfs, and have the first runs looked at for where they write; None where the root does not vary."""
+    if ROOTFS not in sides.permissive:
+        return None
+    asked.looked_at |= {frozenset(sides.permissive), frozenset()}
+    return TmpfsOffer(sides=sides, asked=asked, retries=retries, voice=voice, space=space)
+
+
 @dataclass(slots=True, kw_only=True)
 class TmpfsOffer:
     """Offers a search a tmpfs at each directory that the job writes in, once all of them together did in the place of `rootfs:rw`.
@@ -37,10 +47,6 @@ class TmpfsOffer:
     space: Callable[[], Space]
     tried: TmpfsTried = field(init=False, default=NOT_LOOKED_FOR)
     _refused: list[str] = field(init=False, default_factory=list)
-
-    def prepare(self) -> None:
-        """Have the first runs looked at for where they write."""
-        self.asked.looked_at |= {frozenset(self.sides.permissive), frozenset()}
 
     def __call__(self, passes: Passes) -> Space:
         """Try it, a few rounds at most, and return what is searched from now on."""

@@ -36,8 +36,8 @@ class Refused:
     @property
     def printed(self) -> str:
         """The path as it was printed."""
-        start = self.line.text.lower().find(self.path)
-        return self.line.text[start : start + len(self.path)] if start >= 0 else self.path
+        found = re.search(re.escape(self.path), self.line.text, re.IGNORECASE)
+        return found[0] if found else self.path
 
 
 def refused_paths(seen: Evidence) -> Iterator[Refused]:

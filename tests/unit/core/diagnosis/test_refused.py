@@ -9,6 +9,8 @@ from rocmrun.core.diagnosis.refused import read_only_paths
     ("text", "paths"),
     [
         ("OSError: [Errno 30] Read-only file system: '/app/State/x'", ("/app/State/x",)),
+        # A capital letter that is two in lower case.
+        ("İzmir: [Errno 30] Read-only file system: '/app/State/x'", ("/app/State/x",)),
         ("/app/serve: line 2: can't create /app/state/db: Read-only file system", ("/app/state/db",)),
         ("/app/serve: line 2: /app/state/db: Read-only file system", ("/app/state/db",)),
         ("mkdir: cannot create directory \u2018/data/y\u2019: Read-only file system", ("/data/y",)),
