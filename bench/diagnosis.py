@@ -1,13 +1,18 @@
 """How well the doctor's rules understand the open catalogue and reports beyond it: rates, and every confusion.
 
-Run it from the checkout: python -m bench.diagnosis
+Run it from the checkout: python -m bench.diagnosis [LINES …]
+
+With numbers of lines (300 8000) each report is also looked for in long logs of work that goes well: in one sort of log at
+each of three places, chosen by the report's name, and by turns with what is told beside it at the log's very end.
 """
 
 import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from random import Random
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -18,11 +23,13 @@ from tests.unit.core.diagnosis.catalogue import (
     THIRD,
     Case,
     cases,
+    first,
     found_in,
     from_mechanisms,
     held_out,
     names,
 )
+from tests.unit.core.diagnosis.haystacks import MIXED, PLACES, SORTS, buried, haystack
 from tests.unit.core.diagnosis.other_texts import TEXTS
 
 # What the rules made of the held-out reports when these were frozen: the rates that say how well
@@ -71,9 +78,37 @@ def main() -> None:
     seconds = time.perf_counter() - begin
     number = sum(map(len, (*parts.values(), *others.values(), from_mechanisms())))
     print(f"\n{1000 * seconds / number:.1f} ms a case")
-    print("\nreported as → understood as:" if confused else "\nno confusion")
+    _confusion(confused, "reported as → understood as")
+    for size in sys.argv[1:]:
+        _long(int(size), [*everything, *(case for found in others.values() for case in found)])
+
+
+def _confusion(confused: Counter[tuple[str, str]], title: str) -> None:
+    print(f"\n{title}:" if confused else "\nno confusion")
     for (kind, other), count in confused.most_common():
         print(f"  {kind:<34} → {other:<34} {count}")
+
+
+def _long(size: int, found: list[Case]) -> None:
+    """Print how many reports have another first kind in a long log than alone, and what healthy logs are taken for."""
+    lines = cache(lambda sort: haystack(sort, size))
+    changed: Counter[tuple[str, str]] = Counter()
+    begin, tried = time.process_time(), 0
+    for case in found:
+        alone = first(case.text)
+        for turn, place in enumerate(PLACES):
+            random = Random(f"{case.name} {place}")
+            facts = case.facts if turn % 2 else random.choice((0, case.facts))
+            text = buried(case.text, lines(random.choice([*SORTS, MIXED])), place, facts=facts)
+            tried += 1
+            if (there := first(text)) != alone:
+                changed[alone, there] += 1
+    seconds = time.process_time() - begin
+    print(f"\nin a log of {size} lines: {changed.total()} of {tried} have another first kind, {1000 * seconds / tried:.0f} ms of CPU each")  # fmt: skip
+    _confusion(changed, "alone → in a long log")
+    for sort in [*SORTS, MIXED]:
+        for finding in found_in("\n".join(lines(sort))):
+            print(f"  healthy log of {sort}: {finding.kind.slug}, {finding.confidence}")
 
 
 def _table(title: str, parts: Mapping[str, list[Case]], confused: Counter[tuple[str, str]]) -> None:

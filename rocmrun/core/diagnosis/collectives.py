@@ -76,7 +76,7 @@ _IOMMU_HELPED = all_of(
 _LOCK_REMOVED = remedy(r"\brm\b[^\n]{0,20}/dev/shm/(?:rocm_?smi|amd_?smi|\*)")
 _HANG = any_of(
     text(
-        r"(?<!instablity or )(?<!instability or )\bhangs?\b(?! ?[=:] ?0|_)|\bhung\b|no further output|\bstuck\b|freezes?|frozen|deadlock|watchdog|timed out|(?<!_)time ?out(?!s?\w*\W{0,3}\d)|takes the host down|never returns|blocks forever|no progress"
+        r"(?<!instablity or )(?<!instability or )\bhangs?\b(?! ?[=:] ?0|_)|\bhung\b|no further output|\bstuck\b|freezes?|frozen|deadlock|watchdog|timed out|(?<![_'])time ?out(?!s?\w*\W{0,3}\d)|takes the host down|never returns|blocks forever|no progress"
     ),
     anywhere(r"(?<!instablity or )(?<!instability or )\bhang(?!_| ?[=:] ?0)"),
 )

@@ -97,7 +97,7 @@ _ROOTS_ALONE = any_of(
 )
 # No rule of udev's gives the node to a group: whose it would be stands in what a package would have installed.
 _RULE_LACKING = all_of(
-    text(r"permission|access|\broot\b"),
+    text(r"permission|(?<![\w-])access|(?<![(/=])\broot\b(?![=/])"),
     anywhere(r"kernel==\W{1,3}(?:kfd|renderd)|rules\.d/[\w.-]*(?:kfd|amdgpu|rocm|drm|render)"),
     absent(any_of(NODE_DENIED, fact(gated_nodes))),
 )

@@ -72,7 +72,7 @@ RULES = (
         signs=(
             Sign(6, "memory of the GPU is used up", _GPU_MEMORY_FULL),
             Sign(2, "the card's memory is shown as full", text(r"\bvram\W{0,3}%?\W{0,3}(?:9[5-9]|100)\b|memory of the card is full")),
-            Sign(1, "another process or a carve-out holds it", text(r"\bpid\b\W{0,3}\d+\W[^\n]{0,60}\b(?:uses|used|using|holds|has|owns)\b|\b(?:used|held|occupied) by[^\n]{0,60}\bpid\b|process \d+ has|carve|bios_vram|\bpinned\b|\bgtt\b")),
+            Sign(1, "another process or a carve-out holds it", text(r"\bpid\b\W{0,3}\d+\W[^\n]{0,60}\b(?:uses|holds|has|owns)\b|\b(?:used|held|occupied) by[^\n]{0,60}\bpid\b|process \d+ has|carve|bios_vram|\bpinned\b|\bgtt\b")),
             Sign(-3, "a process of an earlier run holds it still", _LEFT_OVER),
             Sign(-6, "more is free than what was asked for", request_fits),
             Sign(-6, "the kernel killed a process at a limit of main memory", text(rf"{OOM_KILLED}|memory cgroup|killed process|{ENDED_137}")),

@@ -27,7 +27,8 @@ _ROCM = (
 _HOST_ROCM = rf"^host\w*[._ ]?rocm\w*: (?:rocm )?{_NUMBER}"
 _IMAGE_ROCM = rf"^(?:image|container)[\w.]*: [^\n]{{0,120}}\brocm\w{{0,12}}?[-_]?{_NUMBER}"
 # What only AMD's own module tells of itself; the kernel's has no such number, and AMD's table no row for it.
-_MODULE = rf"rock module version {_NUMBER}|\bamdgpu[/, -]{{1,2}}{_NUMBER}|amdgpu-dkms\W{{1,4}}(?:\d:)?{_NUMBER}"
+# "Initialized amdgpu 3.62.0" is the version of its interface.
+_MODULE = rf"rock module version {_NUMBER}|(?<!initialized )\bamdgpu[/, -]{{1,2}}{_NUMBER}|amdgpu-dkms\W{{1,4}}(?:\d:)?{_NUMBER}"
 _MISSING_HIP = r"libamdhip64\.so\.(\d{1,2})\b[^\n]{0,80}(?:cannot open|no such file|not found)"
 
 

@@ -26,6 +26,7 @@ class Case:
 
     Attributes:
         kind: "" for what is none of the doctor's kinds.
+        facts: How many lines of the text tell something beside what was printed.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Case:
     text: str
     verbatim: bool
     confirmed: bool
+    facts: int = 0
 
 
 def cases() -> tuple[Case, ...]:
@@ -72,6 +74,7 @@ def _frozen(row: dict[str, object]) -> Case:
         text=_text(row),
         verbatim=True,
         confirmed=True,
+        facts=_told(row).count("\n") + 1,
     )
 
 
@@ -82,17 +85,21 @@ def _case(row: dict[str, object]) -> Case:
         text=_text(row),
         verbatim=row["symptom_verbatim"] is True,
         confirmed="unconfirmed" not in str(row["cause"]),
+        facts=_told(row).count("\n") + 1,
     )
 
 
 def _text(row: dict[str, object]) -> str:
+    return "\n".join(filter(None, [str(row["symptom_text"]), _told(row)]))
+
+
+def _told(row: dict[str, object]) -> str:
     evidence = row["evidence"]
     assert isinstance(evidence, dict)
-    told = [
+    return "\n".join(
         f"{key}: {value if isinstance(value, str) else json.dumps(value)}"
         for key, value in evidence.items()
-    ]
-    return "\n".join([str(row["symptom_text"]), *told])
+    )
 
 
 def first(text: str) -> str:

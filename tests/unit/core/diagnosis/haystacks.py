@@ -19,7 +19,18 @@ _WORDS = (
     "scheduler", "worker", "loader", "router", "cache", "engine", "session", "shard", "queue", "batch", "tokenizer",
     "kernel", "stream", "graph", "block", "slot", "request", "prefix", "sampler", "buffer",
 )  # fmt: skip
-_VERBS = ("started", "loaded", "ready", "flushed", "resized", "updated", "done", "reused", "scheduled", "freed")
+_VERBS = (
+    "started",
+    "loaded",
+    "ready",
+    "flushed",
+    "resized",
+    "updated",
+    "done",
+    "reused",
+    "scheduled",
+    "freed",
+)
 
 
 def _clock(random: Random, step: float = 1.0) -> Iterator[str]:
@@ -31,7 +42,9 @@ def _clock(random: Random, step: float = 1.0) -> Iterator[str]:
 
 def _said(random: Random) -> str:
     words = " ".join(random.choice(_WORDS) for _ in range(random.randrange(1, 4)))
-    tail = random.choice(_HARMLESS) if random.random() < 0.1 else f"in {random.random() * 90:.2f} ms"
+    tail = (
+        random.choice(_HARMLESS) if random.random() < 0.1 else f"in {random.random() * 90:.2f} ms"
+    )
     return f"{words} {random.choice(_VERBS)} {tail}"
 
 
@@ -115,8 +128,12 @@ def uvicorn(random: Random) -> Lines:
     yield "INFO:     Waiting for application startup."
     yield "INFO:     Application startup complete."
     while True:
-        path = random.choice(("/v1/models", "/metrics", "/health", f"/v1/files/{random.getrandbits(40):010x}"))
-        status = random.choices(("200 OK", "304 Not Modified", "404 Not Found", "401 Unauthorized"), (90, 4, 4, 2))[0]
+        path = random.choice(
+            ("/v1/models", "/metrics", "/health", f"/v1/files/{random.getrandbits(40):010x}")
+        )
+        status = random.choices(
+            ("200 OK", "304 Not Modified", "404 Not Found", "401 Unauthorized"), (90, 4, 4, 2)
+        )[0]
         yield f"INFO:     10.0.{random.randrange(255)}.{random.randrange(255)}:{random.randrange(1024, 65_535)} - \"GET {path} HTTP/1.1\" {status}"  # fmt: skip
 
 
@@ -135,7 +152,10 @@ def pytest_verbose(random: Random) -> Lines:
 def installs(random: Random) -> Lines:
     """pip, apt and conda, one after another."""
     for number in itertools.count():
-        name, version = f"{random.choice(_WORDS)}-{number}", f"{random.randrange(9)}.{random.randrange(137)}.{random.randrange(9)}"
+        name, version = (
+            f"{random.choice(_WORDS)}-{number}",
+            f"{random.randrange(9)}.{random.randrange(137)}.{random.randrange(9)}",
+        )
         yield random.choice((
             f"Collecting {name}=={version} (from -r requirements.txt (line {number}))",
             f"  Downloading {name}-{version}-py3-none-any.whl ({random.randrange(999)} kB)",
@@ -289,7 +309,14 @@ def caught(random: Random) -> Lines:
         yield "Traceback (most recent call last):"
         yield f'  File "/opt/app/{random.choice(_WORDS)}.py", line {random.randrange(999)}, in {random.choice(_VERBS)}'
         yield f"    value = table[{number}]"
-        yield random.choice(("KeyError: 'tokens'", f"ValueError: invalid literal for int() with base 10: 'n{number}'", "StopIteration", "AttributeError: 'NoneType' object has no attribute 'name'"))
+        yield random.choice(
+            (
+                "KeyError: 'tokens'",
+                f"ValueError: invalid literal for int() with base 10: 'n{number}'",
+                "StopIteration",
+                "AttributeError: 'NoneType' object has no attribute 'name'",
+            )
+        )
         yield "INFO: handled, the default is used"
 
 
@@ -322,10 +349,14 @@ SORTS: dict[str, Callable[[Random], Lines]] = {
 }  # fmt: skip
 
 
+MIXED = "mixed"
+PLACES = ("start", "middle", "end")
+
+
 def haystack(sort: str, size: int, seed: int = 0) -> list[str]:
-    """Return *size* lines of one sort of log; "mixed" takes a few lines of each sort in turn."""
-    random = Random(f"{sort} {size} {seed}")  # noqa: S311 -- no secret is made of it
-    if sort != "mixed":
+    """Return *size* lines of one sort of log; MIXED takes a few lines of each sort in turn."""
+    random = Random(f"{sort} {size} {seed}")
+    if sort != MIXED:
         return list(itertools.islice(SORTS[sort](random), size))
     logs = [make(random) for make in SORTS.values()]
     lines: list[str] = []
@@ -335,7 +366,7 @@ def haystack(sort: str, size: int, seed: int = 0) -> list[str]:
 
 
 def buried(text: str, lines: list[str], place: str, *, facts: int = 0) -> str:
-    """Return *text* at the "start", "middle" or "end" of *lines*; its last *facts* lines at the very end, as they are given."""
+    """Return *text* at the start, in the middle or at the end of *lines*; its last *facts* lines at the very end, as they are given."""
     own = text.split("\n")
     symptom, told = (own[:-facts], own[-facts:]) if facts else (own, [])
     at = {"start": 0, "middle": len(lines) // 2, "end": len(lines)}[place]
