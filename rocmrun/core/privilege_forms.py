@@ -15,7 +15,7 @@ from rocmrun.core.privilege_sides import RECIPE_REASON, ROOT, TRIED_REASON, real
 from rocmrun.core.profile.model import Privilege, Profile
 from rocmrun.core.profile.parameters import escaped_texts
 from rocmrun.core.seccomp_tailored import TailoredSeccomp
-from rocmrun.core.text import MIB, printable
+from rocmrun.core.text import MIB, one_line, printable
 from rocmrun.core.tmpfs_offer import LOST, TMPFS
 from rocmrun.core.toml import KeyPath, dump_toml
 from rocmrun.core.yaml import dump_yaml
@@ -271,6 +271,9 @@ def _unsaid(plan: Plan, *, compose: bool) -> list[str]:
         notes.append(f"{file} must be on each node as /var/lib/kubelet/seccomp/{_filter_name(plan)}.")  # fmt: skip
     if plan.cdi_devices or (plan.devices and not compose):
         notes.append("Device nodes come from the vendor's device plugin or CDI, not from here.")
+    if plan.secrets:
+        paths = ", ".join(secret.target for secret in plan.secrets)
+        notes.append(f"The job reads secrets that rocmrun hands over, at {one_line(paths)}: not from here.")  # fmt: skip
     if compose:
         if not plan.masks:
             notes.append("systempaths=unconfined has no word here.")
