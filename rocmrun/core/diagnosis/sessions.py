@@ -29,7 +29,7 @@ def newer_in_the_database(seen: Evidence) -> bool:
 
 
 def _entered(seen: Evidence) -> bool:
-    """Whether /etc/group has a user in a group that the user's process does not hold: `render:x:992:alex`."""
+    """Whether /etc/group has a user in a group that the user's process does not hold: `render:x:992:dev`."""
     return any(
         seen.groups.intersection(match["members"].split(","))
         and seen.groups.isdisjoint((match["name"], match["gid"]))
