@@ -29,7 +29,7 @@ from rocmrun.core.diagnosis.finding import (
     Rule,
     Standing,
 )
-from rocmrun.core.diagnosis.stretches import pieces
+from rocmrun.core.diagnosis.stretches import Pieces
 
 FAMILIES = (
     host, engine, nodes, permissions, mounts, image, architecture, operators, paths, homes, downloads, limits, collectives, running,
@@ -41,6 +41,8 @@ LEAST, MEDIUM, HIGH = 2, 4, 6
 # Causes this close to the strongest may all be there; they are ordered by what must be mended first.
 CLOSE = 1
 MOST = 6
+# In how many places of a long log one kind is looked at closely.
+MOST_PLACES = 8
 # Said only when nothing else is there.
 NOISE = frozenset({"libdrm-ids-warning", "numa-balancing", "seccomp-mbind"})
 
@@ -59,8 +61,8 @@ def diagnose(evidence: Evidence, kinds: Mapping[str, Kind]) -> tuple[Finding, ..
 
     A long log is judged piece by piece, and each kind where the most speaks for it.
     """
-    parts = pieces(evidence)
-    weighed = {rule.kind: _weigh_where_strongest(rule, parts) for rule in RULES}
+    pieces = Pieces(evidence)
+    weighed = {rule.kind: _weigh_where_strongest(rule, pieces) for rule in RULES}
     found = [each for each in weighed.values() if each.points >= LEAST and not each.excluded]
     # What explains nothing is noise, unless it is all there is.
     loud = [each for each in found if each.rule.kind not in NOISE]
@@ -68,9 +70,21 @@ def diagnose(evidence: Evidence, kinds: Mapping[str, Kind]) -> tuple[Finding, ..
     return tuple(_finding(each, found, weighed, kinds) for each in found[:MOST])
 
 
-def _weigh_where_strongest(rule: Rule, parts: Iterable[Evidence]) -> _Weighed:
-    weighed = (_weigh(rule, part) for part in parts)
-    return max(weighed, key=lambda each: (not each.excluded, each.points))
+def _weigh_where_strongest(rule: Rule, pieces: Pieces) -> _Weighed:
+    weighed = [_weigh(rule, piece) for piece in pieces.all_()]
+    if pieces.whole:
+        return weighed[0]
+    likely = sorted((each for each in weighed if each.points >= LEAST), key=lambda e: -e.points)
+    # What speaks against it may stand beyond the end of a piece.
+    lines = dict.fromkeys(map(_strongest_line, likely))
+    again = [_weigh(rule, pieces.around(line)) for line in list(lines)[:MOST_PLACES] if line]
+    again += [each for each in likely if not _strongest_line(each)][:1]
+    return max(again or weighed[:1], key=lambda each: (not each.excluded, each.points))
+
+
+def _strongest_line(each: _Weighed) -> int:
+    """Return the number of the line that the strongest sign shows, 0 where none does."""
+    return next((line.number for reason in each.reasons for line in reason.lines if line.number), 0)
 
 
 def _weigh(rule: Rule, evidence: Evidence) -> _Weighed:

@@ -128,7 +128,7 @@ RULES = (
             Sign(4, "each new shape, or each start, is slow", text(r"\bnew (?:input |tensor |image )?(?:shape|resolution|size|length)s?\b[^\n]{0,40}(?:\b\d{2,} ?s\b|\bmin|slow|long)|\bminutes? (?:at|on|for) (?:each|every) (?:start|launch|run)\b|(?:each|every) (?:start|launch)\b[^\n]{0,40}\bminutes?\b")),
             Sign(3, "another way of MIOpen's to search changes it", remedy(r"miopen_find_mode")),
             Sign(2, "later runs are fast", anywhere(r"second (?:run|iteration)[^\n]{0,40}(?:fast|\d)|(?:after|before|later)[^\n]{0,40}\b\d{1,2} ?s\b")),
-            Sign(-5, "an error is there", text(r"\berror\b|exception|traceback|permission denied")),
+            Sign(-5, "an error is there", text(r"(?<!no )(?<!without )(?<!0 )\berror\b(?!\W{1,3}(?:0|nil|none|null|false)\b)|exception|traceback|permission denied")),
             Sign(-4, "the CPU computes", text(rf"{NO_GPU}|\bon (?:the )?cpu\b|\bcpu[_ ]?limits?\b")),
         ),
         settles=text(r"first (?:run|iteration|convolution|step|image)|miopen"),

@@ -1,6 +1,7 @@
 """How a long log is looked at: piece by piece, since what explains an error stands near it or is told as a fact."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from rocmrun.core.diagnosis.body import Stretches
@@ -11,29 +12,45 @@ SHORT = 120
 # Each piece has so many lines; the next begins in its middle, so that neighbours stand in one.
 PIECE = 60
 # A line that may be a fact although its key is a program's name.
-_KEYED = re.compile(r"[a-z][\w.-]{0,59}: \S")
+_KEYED = re.compile(r"[a-z/][\w./-]{0,59}: \S")
 # Facts at the start and the end of a log are told of all of it: at most so many lines, with gaps of so many.
 _MOST_FACTS, _GAP = 40, 2
 
 
-def pieces(seen: Evidence) -> tuple[Evidence, ...]:
-    """Return what is judged by itself: the whole of a short text, or each piece of a long one with the facts at its ends."""
-    lines = {line.number for body in (seen.log, seen.told, seen.remedies) for line in body.lines}
-    if len(lines) <= SHORT:
-        return (seen,)
-    numbers = sorted(lines)
-    facts = {value.line.number for value in seen.values}
-    facts |= {line.number for line in seen.log.lines if _KEYED.match(line.text)}
-    head, tail = _facts(numbers, facts), _facts(numbers[::-1], facts)
-    return tuple(
-        seen.near(_joined([*head, (numbers[start], numbers[end]), *tail]))
-        for start, end in _places(len(numbers))
-    )
+class Pieces:
+    """What is judged by itself: the whole of a short text, or each piece of a long one with the facts at its ends."""
 
+    def __init__(self, seen: Evidence) -> None:
+        bodies = (seen.log, seen.told, seen.remedies)
+        self._seen = seen
+        self._numbers = sorted({line.number for body in bodies for line in body.lines})
+        self.whole = len(self._numbers) <= SHORT
+        self._ends = () if self.whole else self._facts_at_both_ends()
+        self._known: dict[tuple[int, int], Evidence] = {}
 
-def _places(size: int) -> Iterator[tuple[int, int]]:
-    for start in range(0, size - PIECE // 2, PIECE // 2):
-        yield start, min(start + PIECE, size) - 1
+    def all_(self) -> Iterator[Evidence]:
+        """Yield every piece, each with its half in common with the next."""
+        if self.whole:
+            yield self._seen
+            return
+        for start in range(0, len(self._numbers) - PIECE // 2, PIECE // 2):
+            yield self._piece(start)
+
+    def around(self, number: int) -> Evidence:
+        """Return the piece in whose middle a line stands: what belongs to it is not cut off."""
+        return self._piece(bisect_left(self._numbers, number) - PIECE // 2)
+
+    def _piece(self, start: int) -> Evidence:
+        last = min(start + PIECE, len(self._numbers)) - 1
+        piece = (self._numbers[max(start, 0)], self._numbers[last])
+        if piece not in self._known:
+            self._known[piece] = self._seen.near(_joined([piece, *self._ends]))
+        return self._known[piece]
+
+    def _facts_at_both_ends(self) -> Stretches:
+        facts = {value.line.number for value in self._seen.values}
+        facts |= {line.number for line in self._seen.log.lines if _KEYED.match(line.text)}
+        return (*_facts(self._numbers, facts), *_facts(self._numbers[::-1], facts))
 
 
 def _facts(numbers: list[int], facts: set[int]) -> Stretches:
