@@ -106,6 +106,9 @@ def test_two_directories_get_a_tmpfs_each(stage: Stage) -> None:
     evidence = {one.privilege: one.evidence for one in found.certificate.verdicts}
     assert "/app/state/db" in evidence["tmpfs:/app/state"]
     assert "/var/lib/job/x" in evidence["tmpfs:/var/lib/job"]
+    said = "\n".join(stage.heard.said)
+    assert ": without rootfs:rw, with tmpfs:/app/state, tmpfs:/var/lib/job: pass" in said
+    assert ": without rootfs:rw, with tmpfs:/app/state: fail: OSError" in said
 
 
 def test_what_the_job_writes_for_nothing_gets_none(stage: Stage) -> None:
