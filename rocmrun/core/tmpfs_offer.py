@@ -24,8 +24,8 @@ _SYSTEM = re.compile(
     r"/|/(?:boot|dev|proc|sys)(?:/.*)?|/(?:etc|usr|usr/local)"
     r"|/(?:usr/(?:local/)?)?(?:s?bin|games|include|lib(?:32|64|x32|exec)?|share)(?:/[^/]+-linux-[^/]+)?"
 )
-# What every form of a profile can say: a docker line has ":" and "," between fields.
-_PLAIN = re.compile(r"[\w./+@~=-]+", re.ASCII)
+# What every form of a profile can say: a docker line has ":" and "," between fields, and "$" begins a variable.
+_PLAIN = re.compile(r"[\w ./+@~=-]+")
 LOST = (
     "what the job writes there is lost when the container ends: a mount or a volume there keeps it"
 )

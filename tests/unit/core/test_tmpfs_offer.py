@@ -45,7 +45,7 @@ def test_directories_of_the_system_are_never_covered(path: str) -> None:
     assert why_not(path, PLAN, "") == "a directory of the system is never covered"
 
 
-@pytest.mark.parametrize("path", ["/app", "/etc/app", "/usr/local/lib/app", "/opt/app-1.0_x", "/var/tmp", "/lib64x"])  # fmt: skip
+@pytest.mark.parametrize("path", ["/app", "/etc/app", "/usr/local/lib/app", "/opt/app-1.0_x", "/var/tmp", "/lib64x", "/app/a b", "/app/ünï"])  # fmt: skip
 def test_others_may_be_tried(path: str) -> None:
     """A run decides whether that does harm."""
     assert why_not(path, PLAN, "/opt/program/serve") == ""
@@ -61,6 +61,8 @@ def test_others_may_be_tried(path: str) -> None:
         ("/home", "/home/rocmrun is mounted there"),
         ("/opt/program", "the job's program is there"),
         ("/a:b", "not every form of a profile can say such a name"),
+        ("/a,b", "not every form of a profile can say such a name"),
+        ("/a$b", "not every form of a profile can say such a name"),
         ("/a\nb", "not every form of a profile can say such a name"),
     ],
 )
