@@ -76,15 +76,18 @@ def _weigh_where_strongest(rule: Rule, pieces: Pieces) -> _Weighed:
         return weighed[0]
     likely = sorted((each for each in weighed if each.points >= LEAST), key=lambda e: -e.points)
     # What speaks against it may stand beyond the end of a piece.
-    lines = dict.fromkeys(map(_strongest_line, likely))
-    again = [_weigh(rule, pieces.around(line)) for line in list(lines)[:MOST_PLACES] if line]
-    again += [each for each in likely if not _strongest_line(each)][:1]
+    places = {_strongest_line(each, pieces): each for each in reversed(likely)}
+    again = [
+        _weigh(rule, pieces.around(line)) if line else each
+        for line, each in list(places.items())[-MOST_PLACES:]
+    ]
     return max(again or weighed[:1], key=lambda each: (not each.excluded, each.points))
 
 
-def _strongest_line(each: _Weighed) -> int:
-    """Return the number of the line that the strongest sign shows, 0 where none does."""
-    return next((line.number for reason in each.reasons for line in reason.lines if line.number), 0)
+def _strongest_line(each: _Weighed, pieces: Pieces) -> int:
+    """Return the number of the line that the strongest sign shows, 0 where all are told of the whole log."""
+    shown = (line.number for reason in each.reasons for line in reason.lines)
+    return next((number for number in shown if number and not pieces.at_an_end(number)), 0)
 
 
 def _weigh(rule: Rule, evidence: Evidence) -> _Weighed:

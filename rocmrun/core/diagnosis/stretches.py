@@ -40,6 +40,10 @@ class Pieces:
         """Return the piece in whose middle a line stands: what belongs to it is not cut off."""
         return self._piece(bisect_left(self._numbers, number) - PIECE // 2)
 
+    def at_an_end(self, number: int) -> bool:
+        """Whether a line is one of the facts that stand in every piece."""
+        return any(low <= number <= high for low, high in self._ends)
+
     def _piece(self, start: int) -> Evidence:
         last = min(start + PIECE, len(self._numbers)) - 1
         piece = (self._numbers[max(start, 0)], self._numbers[last])
