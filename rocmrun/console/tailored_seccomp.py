@@ -8,7 +8,6 @@ from rocmrun.core.seccomp_tailored import GroupVerdict, TailoredSeccomp
 from rocmrun.core.text import printable
 from rocmrun.core.verification import Verification
 
-_WHOSE = {"job": "", "probe": " (for the probe)"}
 _PROBE = {
     "passes": "passes under it",
     "fails": "fails under the whole filter too, so that a launch needs --no-probe: ",

@@ -13,7 +13,6 @@ from rocmrun.errors import UsageError
 
 # What --model fills in, by the names that profiles give it.
 MODEL_PARAMETERS = ("model_dir", "models_dir")
-_WIDTH = 110
 _EXAMPLES = """
 # What the parent says holds unless it is said here. Tables merge, lists replace. For example:
 #
