@@ -66,7 +66,7 @@ NONE_OF_THEM: tuple[tuple[str, str], ...] = (
     ("torch 2.13, libtorch", "The client socket has timed out after 60s while trying to connect to (10.0.0.1, 29500)."),
     ("text only: pytorch/pytorch ProcessGroupNCCL.cpp", "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds before timing out."),
     ("ROCm/rccl src/init.cc", 'NCCL WARN Missing "iommu=pt" from kernel command line which can lead to system instablity or hang!'),
-    ("told", "curl: (6) Could not resolve host: pypi.org\nfix: DNS of the host"),
+    ("told", "curl: (6) Could not resolve host: index.example.org\nfix: DNS of the host"),
     ("told", "the web page of the app shows 404\nfix: --pid=host\nflags: --ipc=host"),
     ("told", "epoch 1 done\nfix: --shm-size=8g"),
 )  # fmt: skip

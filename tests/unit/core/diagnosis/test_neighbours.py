@@ -197,7 +197,7 @@ def test_a_python_without_torch_is_no_broken_torch() -> None:
         ("ImportError: libamdhip64.so.7: cannot open shared object file: No such file or directory", ["missing-rocm-libs"]),
         ("ModuleNotFoundError: No module named 'numpy'", []),
         ("ModuleNotFoundError: No module named 'torch._C'", []),
-        ("what imports as torch is not PyTorch: _NamespacePath(['/work/torch'])", []),
+        ("what imports as torch is not PyTorch: _NamespacePath(['/srv/torch'])", []),
         ("this is a CPU build of torch (2.9.1+cpu), rocm was promised", ["python-torch-wheel-overwrote-rocm"]),
     ],
 )  # fmt: skip
