@@ -1,6 +1,7 @@
 """Containers of an engine: made, watched, ended."""
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -19,16 +20,15 @@ STDOUT = 1
 NO_DETACH = ",".join(["ctrl-@", "ctrl-^"] * 8)
 
 
-class EngineContainers:
+class EngineContainers(ABC):
     """The part of an engine that knows containers."""
 
     _api: Any
-
     _podman: PodmanDialect
 
+    @abstractmethod
     def facts(self) -> EngineFacts:
         """Return what the engine says of itself."""
-        raise NotImplementedError
 
     def create(self, request: Mapping[str, Any], name: str, platform: str) -> Created:
         """Create a container from *request*, byte for byte; only Podman gets a seccomp profile as a file."""
